@@ -20,7 +20,7 @@ from consumer.fingerprint import Engine, Scheme
 from consumer.model.article import Article, BodyForm
 from consumer.model.errors import BadRecord
 from consumer.model.limits import DecodeLimits
-from consumer.workers.engines import EngineChoice, EngineName, built_engine, chosen_engine
+from consumer.workers.engines import EngineChoice, EngineName, chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 
 SAMPLE: Final = Path(__file__).parents[1] / "sample" / "feed.jsonl"
@@ -330,7 +330,7 @@ class Bench:
         return min(self.cost(encoded(body), body_form) for _ in range(3))
 
     def _fingerprinter(self) -> Engine:
-        return built_engine(self._engine, Scheme(facts=True), self._lexicon, sketched=True, parts=True)
+        return new_engine(self._engine, Scheme(facts=True), self._lexicon, sketched=True, parts=True)
 
     def _fingerprint(self, article: Article) -> None:
         self._fingerprinter().fingerprint([article.body or ""], [""])
@@ -343,7 +343,7 @@ def main(
 ) -> None:
     """Print every case with its processor time and its ratio to what is ordinary."""
     chosen = chosen_engine(engine, Scheme(facts=True), load_lexicon())
-    typer.echo(f"Engine: {chosen.described}")
+    typer.echo(f"Engine: {chosen.description}")
     bench = Bench(chosen.name)
     usual = {form: bench.ordinary(chars, form) for form in ("text", *FORMS.values())}
     for form, cost in usual.items():

@@ -21,10 +21,10 @@ from consumer.text.visible import cut
 class Article:
     """An article: its ``id``, its text (``body``), and optional metadata.
 
-    An article with the id of an earlier one is a new version of it. If its title and body are the same, it is the same
-    version and gets the same verdict. ``source`` selects the configured rules for that source. ``lang`` is a language
-    tag (BCP 47) such as ``zh`` or ``en``. ``published_at`` is RFC 3339 text or seconds since 1970; it does not affect
-    verdicts.
+    An article with the id of an earlier one is a new version of it, unless title and body are the same: then it is the
+    same version and gets the same verdict. ``source`` selects the configured rules for that source. ``lang`` is a
+    language tag (BCP 47) such as ``zh`` or ``en``. ``published_at`` is RFC 3339 text or seconds since 1970; it does not
+    affect verdicts.
 
     >>> Article("wire-1", "The harbour council opened the new ferry terminal.", title="Terminal opens", lang="en").title
     'Terminal opens'
@@ -58,13 +58,13 @@ _INTEGER_BITS_MAX: Final = 1024
 """Far more than any id needs. Python refuses to format integers of more than some 14,000 bits."""
 
 ArticleChecker = Callable[[Article], model.Article]
-"""Checks an article in the same way as every source. Raises ``BadRecord``."""
+"""Checks an article as every source does, and returns it decoded. Raises ``BadRecord``."""
 
 
 def article_from(given: Mapping[Any, Any]) -> Article:
     """Return the article in a mapping whose keys are the fields of ``Article``.
 
-    Raises ``BadRecord`` for a field that is unknown, missing or None.
+    Raises ``BadRecord`` for a field that is unknown or None, and if ``id`` or ``body`` is missing.
     """
     for name in given:
         if name not in _NAMES:

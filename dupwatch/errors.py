@@ -39,8 +39,9 @@ class ConfigError(Error):
 class InvalidArticle(Error):  # noqa: N818  # named for the article, which is at fault
     """An article is invalid, so the call stored nothing.
 
-    ``id`` is the article's id, or "" if it has none. ``index`` is its position in the call's list, or None for a single
-    article. ``reason`` is ``unknown_field`` or a reason of dead letters. ``detail`` is a sentence for people.
+    ``id`` is the article's id as it was passed, or "" if there is none. ``index`` is the article's position in the
+    call's list, or None for a single article. ``reason`` is ``unknown_field`` or a reason of dead letters. ``detail``
+    is a sentence for people.
 
     >>> import dupwatch
     >>> with dupwatch.open("memory:") as window:
@@ -70,7 +71,7 @@ def _shown(article_id: object) -> str:
 
 
 class StoreError(Error):
-    """The store is damaged or out of reach, or was made with other settings.
+    """The store is damaged, full or out of reach, or was made with other settings.
 
     Articles that the call had judged by then stay stored, so calling again returns the same verdicts.
 
@@ -85,7 +86,7 @@ class StoreError(Error):
 
 @contextmanager
 def public_errors() -> Iterator[None]:
-    """Replace internal errors with public ones."""
+    """Replace internal errors with public ones, except ``BadRecord``."""
     try:
         yield
     except WrongConfig as error:

@@ -68,6 +68,8 @@ class Comparison:
 def fingerprint(text: str, *, lang: str = "") -> Fingerprint:
     """Return the fingerprint of a text in the default scheme. ``lang`` is its language (BCP 47), if known.
 
+    Environment variables apply, and can select another scheme.
+
     >>> a = fingerprint("The ferry to the islands leaves the new terminal every hour from Monday on.")
     >>> b = fingerprint("From Monday on the ferry to the islands leaves the new terminal every hour.")
     >>> a.distance(b)
@@ -83,7 +85,7 @@ def fingerprint(text: str, *, lang: str = "") -> Fingerprint:
 
 
 def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison:
-    """Compare two texts with the default settings. Their order makes no difference.
+    """Compare two texts with the default settings. Their order makes no difference. Environment variables apply.
 
     >>> compare("Ships leave every hour.", "Ships leave every hour!").similarity is not None
     True
@@ -102,7 +104,10 @@ def compare(a: str, b: str, *, lang_a: str = "", lang_b: str = "") -> Comparison
 
 @cache
 def _defaults() -> tuple[JudgeSettings, Engine]:
-    """Return the default settings, and an engine for them. Cached: loading the dictionary takes a moment."""
+    """Return the settings without a configuration file, and an engine.
+
+    Cached: loading the dictionary takes a moment.
+    """
     with public_errors():
         config = load_config(None, {})
         lexicon = lexicon_of(config)

@@ -26,7 +26,7 @@ from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.submission import RequestOrigin
 from consumer.model.verdict import BankMention, EndedBefore, Part, SeenBefore, Verdict
 from consumer.pipeline.loop import distinct_ids
-from consumer.store_tools.releases import Attribution, releasable
+from consumer.store_tools.releases import Attribution, releasable_version
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.components import (
@@ -78,7 +78,7 @@ class Check:
     """The result of checking a text: what it would repeat if it arrived now.
 
     ``repeats`` begins with the best match and is empty for a unique text. ``truncated`` says that a limit cut the
-    search short. ``pending`` says that another process is still judging a near version, so the answer may change.
+    search short. ``pending`` says that a near version has no verdict yet, so the answer may change.
 
     ``seen_before`` says when the same text came before the window began; it needs ``judge.seen_days``. ``parts`` names
     articles that share a long stretch with the text; it needs ``judge.parts``. ``ended_before`` is a near article that
@@ -212,7 +212,7 @@ class Window:
 
         ``version`` is the name of a version in events, by default the latest. ``by`` and ``reason`` go into the
         verdict. Releasing again returns the same verdict. Raises ``StoreError``, and ``ConfigError`` if the article is
-        not stored or not flagged.
+        not stored or not flagged, or if ``by`` or ``reason`` is too long.
 
         >>> text = "The first ferry left at noon."
         >>> with open("memory:") as window:
@@ -223,7 +223,7 @@ class Window:
         """
         with self._locked():
             attribution = Attribution(by, reason)
-            flagged = releasable(self._store, article_id, version)
+            flagged = releasable_version(self._store, article_id, version)
             return release_version(self._store, flagged, attribution, now_ms).verdict
 
     def close(self) -> None:
@@ -246,7 +246,7 @@ class Window:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Wait for calls of other threads, and replace internal errors with public ones."""
+        """Wait for calls of other threads, and replace errors with public ones. Raises ``Error`` if closed."""
         with public_errors(), self._lock:
             if self._closed:
                 raise Error("this window is closed; open another one")
@@ -259,7 +259,7 @@ class Window:
 
     def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
         versions = self._versions(articles, origins)
-        verdicts = [event.verdict for part in distinct_ids(versions) for event in self._detector.judge(part)]
+        verdicts = [event.verdict for group in distinct_ids(versions) for event in self._detector.judge(group)]
         # Delete versions that have left the window, as a run does.
         self._expiry.sweep(self._latest_ms, len(versions))
         return verdicts

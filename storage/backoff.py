@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 class Backoff(NamedTuple):
-    """The first pause in seconds, doubled after each attempt, and the longest one.
+    """Pauses between attempts, in seconds: ``first_s``, doubled after each attempt up to ``longest_s``.
 
     Each pause is shortened at random by up to the share ``jitter``, so that many callers do not retry at one moment.
     """
@@ -26,9 +26,9 @@ class Backoff(NamedTuple):
             pause_s = min(2 * pause_s, self.longest_s)
 
     def call(self, work: Callable[[], Result], may_retry: Callable[[Exception], bool], wait_s: float) -> Result:
-        """Return the result of a call; repeat it for up to ``wait_s`` seconds after errors that ``may_retry`` accepts.
+        """Return the result of a call, which is repeated after errors that ``may_retry`` accepts.
 
-        Raises the last error.
+        Raises the last error if ``may_retry`` does not accept it, or if ``wait_s`` seconds have passed.
         """
         until_s = time.monotonic() + wait_s
         pauses = self.pauses()

@@ -15,7 +15,10 @@ Clock = Callable[[], int]
 MS_PER_S: Final = 1_000
 MS_PER_DAY: Final = 86_400_000
 STEP_S_MIN: Final = 5
-"""The smallest difference between the wall clock and process time that counts as a step. A leap second does not."""
+"""The smallest sudden change of the wall clock, compared with process time, that counts as a step.
+
+A leap second is not a step.
+"""
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_S: Final = 1_000_000_000
 _BOOT_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -34,8 +37,8 @@ def boot_time_ns() -> int:
 class SteadyClock:
     """The time of a process: the wall clock as it was at the start, advanced by the boot-time clock.
 
-    Setting the wall clock does not change it, so that articles that have arrived stay in the window. The step is logged
-    and counted. Thread-safe.
+    Setting the wall clock does not change it, so that articles that have arrived stay in the window. Such a step is
+    logged and counted when somebody asks for the time. Thread-safe.
     """
 
     def __init__(self, wall_ns: Callable[[], int] = time.time_ns, boot_ns: Callable[[], int] = boot_time_ns) -> None:
@@ -47,7 +50,7 @@ class SteadyClock:
         self._lock = Lock()
 
     def now_ms(self) -> int:
-        """Return the time in milliseconds since 1970, and note a step of the wall clock."""
+        """Return the time in milliseconds since 1970. Log and count a step of the wall clock since the last call."""
         now_ns = self._now_ns()
         if self._has_stepped(self._wall_ns() - now_ns):
             self._note_step()
@@ -74,7 +77,7 @@ class SteadyClock:
 
     def _note_step(self) -> None:
         with self._lock:
-            # Read again: another thread may have noted it, or this one was paused between its two readings.
+            # Read again: another thread may have noted the step, or this one was paused between its two readings.
             ahead_ns = self._wall_ns() - self._now_ns()
             if not self._has_stepped(ahead_ns):
                 return

@@ -3,7 +3,7 @@
 ::
 
     StoreError
-    ├── StoreRefused       wrong place or wrong store: other settings, another layout, not a store
+    ├── StoreRefused       wrong place, wrong store or forbidden call: another layout, not a store, read-only
     │   └── StoreDamaged   it is a store, but bytes of it are missing or changed
     ├── StoreFull          the disk is full, or the map limit is reached; nothing is damaged
     └── StoreUnavailable   unreachable for now; the same call may be repeated later
@@ -28,7 +28,7 @@ class StoreDamaged(StoreRefused):
 
 
 class StoreFull(StoreError):  # noqa: N818  # as above
-    """No space is left. Acknowledged writes are safe; the call that raised wrote nothing."""
+    """No space is left. Acknowledged writes are safe; the call or batch that raised the error wrote nothing."""
 
 
 class StoreUnavailable(StoreError):  # noqa: N818  # as above
@@ -36,7 +36,10 @@ class StoreUnavailable(StoreError):  # noqa: N818  # as above
 
 
 class StartAgain(BaseException):
-    """Ends an attempt of ``Store.together``, which then makes another one. The work of an attempt must not catch it."""
+    """Ends an attempt of ``Store.together``, which then makes another one.
+
+    The work of an attempt must not catch this.
+    """
 
 
 def read_only(store: object) -> StoreRefused:

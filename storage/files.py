@@ -1,7 +1,7 @@
 """Creates, replaces and locks durable files and folders. By default, only their owner can read them.
 
 Stores, sinks and their checkpoints hold people's texts. Modes are set after a file is created, so they do not depend on
-the umask that the process inherited. Existing files keep their mode.
+the umask that the process inherited. ``open_or_make`` and ``replace_file`` keep the mode of an existing file.
 """
 
 import errno
@@ -26,7 +26,7 @@ _READ_TO_SEARCH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FileWriting:
+class WriteOptions:
     """Options for writing files: ``durable`` waits for the disk, ``mode`` is the mode of new files."""
 
     durable: bool
@@ -54,7 +54,10 @@ def open_or_make(path: Path, flags: int, file_mode: int) -> int:
 
 
 def may_write(path: Path) -> bool:
-    """Return whether this process may write to a file or create it; for a folder, whether it may create files there."""
+    """Return whether this process may write to a file or create it; for a folder, whether it may create files there.
+
+    Returns True if the parent folder does not exist either.
+    """
     if not path.exists():
         return not path.parent.exists() or may_write(path.parent)
     return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
@@ -67,8 +70,8 @@ def make_file(path: Path, flags: int, file_mode: int) -> int:
 
 
 @contextmanager
-def opened_regular(path: Path) -> Iterator[tuple[int, os.stat_result]]:
-    """Open a regular file for reading; yield its descriptor and status. Raises ``OSError`` for any other file."""
+def opened_regular_file(path: Path) -> Iterator[tuple[int, os.stat_result]]:
+    """Open a regular file for reading; yield its descriptor and status. Raises ``OSError`` if that is not possible."""
     # Without O_NONBLOCK, opening a named pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -90,19 +93,20 @@ def mode_of(path: Path, file_mode: int) -> int:
         return file_mode
 
 
-def replace_file(path: Path, temporary: Path, content: bytes, writing: FileWriting) -> None:
-    """Replace a file atomically and keep its mode; the new one is named ``temporary`` until it is complete.
+def replace_file(path: Path, temporary: Path, content: bytes, writing: WriteOptions) -> None:
+    """Replace a file atomically and keep its mode; the new file is named ``temporary`` until it is complete.
 
-    The content reaches the disk before the name does, so a power loss leaves either the old file or the new one.
+    If ``writing`` is durable, the content reaches the disk before the name does. Then a power loss leaves either the
+    old file or the new one.
     """
     replace_with_pieces(path, temporary, [content], replace(writing, mode=mode_of(path, writing.mode)))
 
 
 def replace_with_pieces(
-    path: Path, temporary: Path, pieces: Iterable[bytes | memoryview], writing: FileWriting
+    path: Path, temporary: Path, pieces: Iterable[bytes | memoryview], writing: WriteOptions
 ) -> None:
     """Replace a file as ``replace_file`` does, with the pieces as its content and the mode of ``writing``."""
-    # Left by a killed process, or a link made by another user.
+    # A killed process may have left this file, or another user may have made it a link.
     temporary.unlink(missing_ok=True)
     descriptor = make_file(temporary, os.O_WRONLY, writing.mode)
     with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
@@ -131,7 +135,7 @@ def make_folders(folder: Path, file_mode: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk; ``fsync`` of a file does not do that."""
+    """Write the names in a folder to the disk, which ``fsync`` of a file does not do."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -142,7 +146,7 @@ def sync_folder(folder: Path) -> None:
 def lock_file(descriptor: int, wait_s: float) -> None:
     """Take the exclusive ``flock`` of an open file or folder, which is released when the descriptor is closed.
 
-    Raises ``TimeoutError``, which is an ``OSError``, if another process still has it after ``wait_s`` seconds.
+    Raises ``TimeoutError``, which is an ``OSError``, if another process still has the lock after ``wait_s`` seconds.
     """
     lock = partial(fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:

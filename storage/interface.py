@@ -11,7 +11,8 @@ The contract of every implementation (``tests/contract`` runs against each of th
 - **Errors.** Any method except ``close`` may raise ``StoreUnavailable`` (repeat the call later) and ``StoreDamaged``;
   methods that write may also raise ``StoreFull``, and ``StoreRefused`` if the store was opened for reading only. A
   store raises only errors in ``storage.errors``.
-- **Results** are in the order of the arguments, one for each, or None where nothing is stored.
+- **Results** are in the order of the arguments, one for each, or None where nothing is stored, unless a method says
+  otherwise.
 - **Threads.** Any thread may call any method.
 
 The steps named below are those of ``Detector.judge`` (docs/contributing/protocol.md).
@@ -31,7 +32,7 @@ class Stats(NamedTuple):
     """Counts of what a store holds; ``size_bytes`` is its size on disk or in memory, or None if unknown.
 
     ``crowded_rows`` is the number of rows with more postings than the store's cap, ``widest_row`` the number of
-    postings in the widest row, ``seen_texts`` the number of texts that are remembered beyond the window.
+    postings in the widest row, and ``seen_texts`` the number of texts that are remembered beyond the window.
     """
 
     versions: int
@@ -92,7 +93,7 @@ class VersionStore(Protocol):
         ...
 
     def bodies(self, references: Sequence[bytes]) -> list[str | None]:
-        """Read the texts of versions, or None where no body is kept. Called to show evidence and to export."""
+        """Read the texts of versions, or None where no body is stored. Called to show evidence and to export."""
         ...
 
 
@@ -164,7 +165,7 @@ class VerdictStore(Protocol):
 class SeenStore(Protocol):
     """The memory of texts beyond the window: one entry for each digest, with its own lifetime.
 
-    Optional. A store without it returns None from ``seen`` and refuses ``change_seen``.
+    Optional. A store without this memory returns None from ``seen`` and refuses ``change_seen``.
     """
 
     def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
@@ -255,7 +256,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def scan(self) -> Iterator[StoredVersion | Tombstone]:
-        """Iterate over everything stored, in unspecified order, each item as of when it is read.
+        """Iterate over all versions and tombstones, in unspecified order, each as of when it is read.
 
         Called by inspection, export and comparison. It may take minutes, while others use the store.
         """
@@ -269,7 +270,7 @@ class StoreUpkeep(Protocol):
         return
 
     def stats(self) -> Stats:
-        """Count what is stored; may read all of it."""
+        """Count what is stored. May read the whole store."""
         ...
 
     def close(self) -> None:

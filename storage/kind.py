@@ -73,9 +73,11 @@ class StoreArguments:
 
     ``lifetime_s`` is how long the store must keep a version, ``seen_s`` how long it remembers a text after it was seen
     (0: not beyond the window), ``parts`` whether records have anchors, ``banks`` whether they may have bank
-    matches, and ``plan`` the name of the block plan. ``answer_s`` replaces the kind's own deadlines, unless it is None.
-    ``report`` receives connections, retries and commits. ``tell_wait`` is called when an answer takes more than two
-    seconds, and with None once it has come. ``own`` has the options that only one kind understands.
+    matches, and ``plan`` the name of the block plan. ``row_postings_max`` is the number of postings up to which a row
+    is read whole, or None for the kind's default. ``durability`` says what acknowledged writes survive: a loss of
+    power, or only the end of the process. ``answer_s`` replaces the kind's own deadlines, unless it is None. ``report``
+    receives connections, retries and commits. ``tell_wait`` is called with a text when an answer takes more than two
+    seconds, and with None once there is an answer. ``own`` has the options that only one kind understands.
     """
 
     lifetime_s: int
@@ -124,7 +126,7 @@ class StoreKind:
 
     ``form`` is the full form of its URLs, ``example`` the shortest one, ``note`` what the form does not show, and
     ``pattern`` the regular expression of a whole URL. A ``remote`` store can be out of reach. Only a store that
-    ``outlives_run`` can be inspected afterwards.
+    ``outlives_run`` can be inspected after the run.
 
     ``open`` raises ``StoreError``. ``on_disk`` returns None if the store has no files on this machine. ``identity`` is
     the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind name

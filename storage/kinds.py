@@ -18,7 +18,7 @@ def kind_of(url: str) -> StoreKind:
     raise ValueError(f"write it as {_alternatives([kind.form for kind in KINDS])}")
 
 
-def described_forms() -> str:
+def url_forms() -> str:
     """Return how the URL of each kind is written, for help texts."""
     return _alternatives([f"{kind.form} ({kind.note})" if kind.note else kind.form for kind in KINDS])
 
@@ -29,7 +29,10 @@ def lasting_examples() -> str:
 
 
 def store_identity(url: str) -> str:
-    """Return the identity of a store, which does not depend on how its URL is written. Checkpoints keep this text."""
+    """Return the identity of a store, which does not depend on how its URL is written. Checkpoints keep this text.
+
+    Raises ``ValueError`` for a URL of no kind, as ``kind_of`` does.
+    """
     return kind_of(url).identity(url)
 
 

@@ -1,6 +1,6 @@
 """A store in memory: the reference implementation, and the store of runs that keep nothing.
 
-One lock around every call makes it thread-safe. Nothing survives the process.
+A lock makes it thread-safe. Nothing survives the process.
 """
 
 import heapq
@@ -205,7 +205,7 @@ class MemoryStore(Store):
 
     @override
     def planned(self) -> CapacityPlan | None:
-        """Return None: a store that ends with its run has no capacity plan."""
+        """Return None, because a store that ends with its run has no capacity plan."""
         return None
 
     @override

@@ -10,8 +10,8 @@ A posting has 56 bytes if fingerprints have 64 bits, and 64 bytes if they have 1
 minima in lane 1, padded with leading zeros where fingerprints are wider. *time_ms* and *sequence* are the arrival,
 unsigned; they tell whether a version is in the window, and which versions of an id can be in force. All numbers are
 big-endian, so that the postings of a row sort by code, then by reference. The first byte of a key is ``lane << 4 |
-number``. Lane 2 has the anchors of parts: its keys have five bytes of an anchor, whatever the block plan, since rows
-with a key of 16 bits would be full of unrelated texts.
+number``. Lane 2 has the anchors of parts: after the first byte, its keys have five bytes of an anchor, whatever the
+block plan, since rows with a key of 16 bits would be full of unrelated texts.
 
 All postings of a store have the width of the first one that was added.
 """
@@ -46,7 +46,7 @@ PostingArray = NDArray[Any]
 
 
 WORD_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number whose multiples spread over all 64 bits. It combines two words of a posting into one.
+"""An odd number whose multiples spread over all 64 bits. It combines two words into one.
 
 Equal postings have equal words, and different ones hardly ever do, so sorting one word per posting finds repeats.
 """
@@ -93,7 +93,7 @@ class PostingLayout:
         # The count of bits does not depend on the machine's byte order.
         stride = self.posting_bytes // _WORD_BYTES
         words = np.frombuffer(postings, np.uint64)
-        code_words = np.frombuffer(self.widened(codes), np.uint64).reshape(-1, self.code_bytes // _WORD_BYTES)
+        code_words = np.frombuffer(self.widen(codes), np.uint64).reshape(-1, self.code_bytes // _WORD_BYTES)
         distances: NDArray[np.uint8] = np.bitwise_count(words[::stride] ^ code_words[:, 0])
         for word in range(1, code_words.shape[1]):
             distances += np.bitwise_count(words[word::stride] ^ code_words[:, word])
@@ -110,14 +110,14 @@ class PostingLayout:
         return WithinDistance(places, words[places, -TAIL_WORDS:].astype(np.uint64), distances[places])
 
     def with_code(self, postings: bytes, code: bytes) -> bytes:
-        """Return the postings that have this code; ``postings`` are in order."""
+        """Return the postings that have this code. ``postings`` must be in order."""
         width = self.posting_bytes
         offsets = range(0, len(postings), width)
         start = bisect_left(offsets, code, key=lambda offset: postings[offset : offset + len(code)])
         end = bisect_right(offsets, code, key=lambda offset: postings[offset : offset + len(code)])
         return postings[start * width : end * width]
 
-    def widened(self, code: bytes) -> bytes:
+    def widen(self, code: bytes) -> bytes:
         """Pad a code with leading zeros to the width of this layout."""
         return code.rjust(self.code_bytes, b"\0")
 
@@ -126,7 +126,7 @@ POSTING_LAYOUTS: Final = {layout.code_bytes: layout for layout in (PostingLayout
 """All layouts, by the width of their codes in bytes."""
 DEFAULT_LAYOUT: Final = POSTING_LAYOUTS[8]
 """The layout for fingerprints of 64 bits, also used for rows of a store that has no postings yet."""
-POSTING: Final = DEFAULT_LAYOUT.dtype
+POSTING_DTYPE: Final = DEFAULT_LAYOUT.dtype
 """The dtype of postings of fingerprints of 64 bits."""
 
 
@@ -171,7 +171,7 @@ class KeyedCode(NamedTuple):
 
 def code_of(record: Record, lane: int) -> bytes:
     """Return the code of a record's postings in this lane."""
-    return layout_of(record).widened(record.one_bits) if lane == 1 else record.fingerprint
+    return layout_of(record).widen(record.one_bits) if lane == 1 else record.fingerprint
 
 
 def truncated_to(row_postings_max: int) -> int:
@@ -185,7 +185,7 @@ def lane_of(key: bytes) -> int:
 
 
 def count_before(lane: int, keys: Sequence[bytes]) -> int:
-    """Return how many keys precede those of this lane; ``keys`` are ordered by lane."""
+    """Return how many keys precede those of this lane. ``keys`` must be ordered by lane."""
     return bisect_left(keys, bytes([lane << _LANE_SHIFT]))
 
 
@@ -195,7 +195,7 @@ def layout_of(record: Record) -> PostingLayout:
 
 
 def part_keys(record: Record) -> list[bytes]:
-    """Return the keys of a record's anchors, in their order; none where parts are not searched."""
+    """Return the keys of a record's anchors, in their order; [] if it has none."""
     anchors = record.anchors or b""
     return [_PART_PREFIX + anchors[start : start + _PART_KEY_BYTES] for start in range(0, len(anchors), ANCHOR_BYTES)]
 
@@ -206,14 +206,14 @@ def all_keys(record: Record) -> list[bytes]:
 
 
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
-    """Return the postings of a version as (key, posting), none if it has no keys."""
+    """Return the postings of a version as (key, posting); [] if it has neither keys nor anchors."""
     tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
     postings = [code_of(record, lane) + tail for lane in (0, 1, LANE_PARTS)]
     return [(key, postings[key[0] >> _LANE_SHIFT]) for key in all_keys(record)]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:
-    """Return the layout that the postings of these records share with ``stored``, or None without any of them.
+    """Return the layout that the postings of these records share with ``stored``; None without postings and ``stored``.
 
     Raises ``StoreRefused`` if the layouts differ; ``store`` names the store in the message.
     """

@@ -199,9 +199,9 @@ class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_RECORD_FIELDS: Final = Record.__struct_fields__.index("stamped_ms")
-_TOMBSTONE_FIELDS: Final = Tombstone.__struct_fields__.index("feed")
-"""How many fields are always encoded. All fields after them, including future ones, default to None."""
+_RECORD_FIELDS_MIN: Final = Record.__struct_fields__.index("stamped_ms")
+_TOMBSTONE_FIELDS_MIN: Final = Tombstone.__struct_fields__.index("feed")
+"""How many fields are always encoded. All later fields, including future ones, default to None."""
 
 
 def encode_record(record: Record) -> bytes:
@@ -209,12 +209,12 @@ def encode_record(record: Record) -> bytes:
 
     Trailing None values of fields that were added later are omitted, so that earlier records keep their bytes.
     """
-    return _encode_fields(record, _RECORD_FIELDS)
+    return _encode_fields(record, _RECORD_FIELDS_MIN)
 
 
 def encode_tombstone(tombstone: Tombstone) -> bytes:
-    """Encode a tombstone in the same way."""
-    return _encode_fields(tombstone, _TOMBSTONE_FIELDS)
+    """Encode a tombstone as ``encode_record`` encodes a record."""
+    return _encode_fields(tombstone, _TOMBSTONE_FIELDS_MIN)
 
 
 def _encode_fields(stored: Record | Tombstone, fields_min: int) -> bytes:
@@ -252,7 +252,7 @@ class Release(NamedTuple):
 
 
 def id_hash(article_id: str) -> bytes:
-    """Return the hash of an id, 16 bytes, which represents it in every key."""
+    """Return the hash of an id, 16 bytes, which represents the id in every key."""
     return hashlib.blake2b(article_id.encode(), digest_size=ID_HASH_BYTES).digest()
 
 
@@ -262,7 +262,7 @@ def reference_of(article_id: str, content: bytes) -> bytes:
 
 
 def stretch_reference(first: bytes, stretch: int) -> bytes:
-    """Return the reference of a stretch of some content. ``first`` is that of its first stretch, which has number 0."""
+    """Return the reference of a stretch of some content. ``first`` is the reference of stretch 0, the first one."""
     if not stretch:
         return first
     digest = hashlib.blake2b(

@@ -52,8 +52,8 @@ def decode_seen(value: bytes) -> SeenTimes:
     return seen
 
 
-def merged(one: SeenTimes, other: SeenTimes) -> SeenTimes:
-    """Merge two entries of a text; arrivals that both may have counted, as after a copy, count once."""
+def merge_entries(one: SeenTimes, other: SeenTimes) -> SeenTimes:
+    """Merge two entries of a text. The greater count is used, because both may have counted the same arrivals."""
     last = max((one.last_ms, one.last_sequence), (other.last_ms, other.last_sequence))
     return SeenTimes(min(one.first_ms, other.first_ms), *last, max(one.times, other.times))
 
@@ -74,7 +74,7 @@ class SeenEntries:
         return [(digest, seen) for digest, (_, seen) in self._entries.items()]
 
     def read(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Return the entries of these texts."""
+        """Return the entry of each of these texts, or None where there is none."""
         entries = (self._entries.get(digest) for digest in digests)
         return [None if entry is None else entry[1] for entry in entries]
 

@@ -52,7 +52,7 @@ _OPERATIONS: Final = frozenset(get_args(Operation))
 
 
 class StoreCalled(NamedTuple):
-    """A call of a run ended, or a batch was committed."""
+    """A call that is reported has ended, or a batch was committed."""
 
     operation: TimedOperation
     ending: Ending
@@ -80,7 +80,7 @@ class WatchedStore(Store):
 
     ``proceed`` is called before each call and prevents it by raising an error, which the caller gets. ``report``
     receives the outcome and duration of each ``Operation``. Calls without items are not reported, since they cost
-    nothing; nor are calls that will be repeated.
+    nothing; nor are calls that end an attempt with ``StartAgain``.
     """
 
     def __init__(
@@ -92,9 +92,11 @@ class WatchedStore(Store):
 
     @classmethod
     def interruptible(cls, store: Store, proceed: Callable[[], None]) -> "WatchedStore":
-        """Return a store that calls ``proceed`` before each call; a watched store is not wrapped twice.
+        """Return a store that calls ``proceed`` before each call.
 
-        A batch may need many calls. Between any two of them its thread reports progress and may stop: what was written
+        A watched store without ``proceed`` is not wrapped again.
+
+        A batch may need many calls. Between any two of them its thread can report progress or stop: what was written
         so far is found when the batch is judged again (docs/contributing/protocol.md).
         """
         if type(store) is cls and store.proceed is None:

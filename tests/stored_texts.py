@@ -9,9 +9,9 @@ from consumer.judge.versions import ArrivalTime, VersionBuilder, tombstone
 from consumer.model.article import Article
 from consumer.store_tools import bank_matches
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch, StoredMatches
-from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.store_tools.bank_scan import ScanCounts, scan_store
 from consumer.store_tools.text_query import Matcher, QueriedStore, Query
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -39,7 +39,7 @@ class StoreOfTexts:
         self._keeps_texts = keeps_texts
         self.settings = settings
         name = chosen_engine("auto", SCHEME, LEXICON).name
-        self.engine: Engine = built_engine(name, SCHEME, LEXICON, sketched=True, parts=parts)
+        self.engine: Engine = new_engine(name, SCHEME, LEXICON, sketched=True, parts=parts)
         self.builder = VersionBuilder(SCHEME.name, settings.plan, settings.lane1)
         self._detector = Detector(self.store, settings, lambda: NOW_MS)
         self._line = 0
@@ -93,5 +93,5 @@ class StoreOfTexts:
         known = KnownTexts(self.engine, self.settings, lambda: NOW_MS)
         known.replace(entries)
         counts = ScanCounts()
-        batches = scanned(self.store, known, counts)
-        return {match.stored.record.id: match for batch in batches for match in batch.found()}, counts
+        batches = scan_store(self.store, known, counts)
+        return {match.stored.record.id: match for batch in batches for match in batch.stored_matches()}, counts

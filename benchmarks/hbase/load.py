@@ -32,7 +32,7 @@ from storage.hbase.packing import BUCKET_S, ROW_POSTINGS_MIN
 from storage.hbase.posting_cells import PACKED, SetName, fresh_cell
 from storage.hbase.set_plans import split_evenly
 from storage.hbase.store import HbaseStore
-from storage.postings import POSTING, POSTING_LAYOUTS
+from storage.postings import POSTING_DTYPE, POSTING_LAYOUTS
 from storage.records import REFERENCE_BYTES
 
 DAYS: Final = 7
@@ -127,7 +127,7 @@ def _rows(column: KeyColumn) -> Iterator[tuple[bytes, npt.NDArray[Any]]]:
 
 def _hot(key: bytes, postings: npt.NDArray[Any]) -> Iterable[CellChange]:
     packed = postings.tobytes()
-    width = POSTING.itemsize
+    width = POSTING_DTYPE.itemsize
     return (fresh_cell(key, packed[place : place + width]) for place in range(0, len(packed), width))
 
 

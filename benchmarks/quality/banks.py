@@ -24,7 +24,7 @@ from consumer.banks.bank import Bank, BankItem, letters_in
 from consumer.banks.known_texts import PART_LETTERS_MIN, KnownTexts
 from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model import article as model
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from storage.records import BankMatch
 
 PART: Final = "banks_quality"
@@ -59,7 +59,7 @@ def cases_of(items: Sequence[Article], others: Sequence[Article], seed: int) -> 
 def matches_of(items: Sequence[Article], cases: Sequence[Case]) -> list[tuple[BankMatch, ...]]:
     """Return what each article is found to repeat."""
     settings, words = default_settings(), lexicon()
-    engine = built_engine(chosen_engine("auto", KEYED, words).name, KEYED, words, sketched=True, parts=False)
+    engine = new_engine(chosen_engine("auto", KEYED, words).name, KEYED, words, sketched=True, parts=False)
     known = KnownTexts(engine, settings, lambda: 0)
     known.change(
         [_BANK, *(BankItem(bank=_BANK.bank, item=str(place), text=item.body) for place, item in enumerate(items))]

@@ -15,7 +15,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import Verdict, decode_verdict
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 from storage.memory import MemoryStore
 from storage.records import Version
@@ -42,7 +42,7 @@ def versions_of(texts: Sequence[str], secret: Secret = PUBLISHED_SECRET) -> list
     """Return a version of each text, in order of arrival; its id is its place."""
     words: Lexicon = lexicon()
     settings = default_settings()
-    engine = built_engine(
+    engine = new_engine(
         chosen_engine("auto", KEYED, words).name, KEYED, words, sketched=True, parts=False, secret=secret
     )
     builder = VersionBuilder(Binding(settings, secret).scheme, settings.plan, settings.lane1)

@@ -30,7 +30,7 @@ from consumer.fingerprint import Engine
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch
-from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.store_tools.bank_scan import ScanCounts, scan_store
 from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding
 from consumer.workers.word_files import load_lexicon
@@ -63,8 +63,8 @@ class Filled(NamedTuple):
         """Compare everything."""
         known = KnownTexts(self.engine, self.settings, now_ms)
         known.replace(banks.entries())
-        for compared in scanned(self.store, known, ScanCounts()):
-            yield from compared.found()
+        for compared in scan_store(self.store, known, ScanCounts()):
+            yield from compared.stored_matches()
 
 
 def filled(url: str, stack: ExitStack, articles: int, items: Sequence[FeedText]) -> Filled:

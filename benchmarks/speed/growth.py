@@ -34,9 +34,9 @@ from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from storage.interface import Store
-from storage.postings import POSTING
+from storage.postings import POSTING_DTYPE
 from storage.records import Record
 
 PART: Final = "growth"
@@ -96,7 +96,7 @@ def settings_of(plan: BlockPlan, profile: str | None) -> JudgeSettings:
 def draw_posts(scheme: Scheme, count: int, rng: np.random.Generator) -> Entries:
     """Generate different posts and fingerprint them."""
     words = lexicon()
-    engine = built_engine(chosen_engine("auto", scheme, words).name, scheme, words, sketched=True, parts=False)
+    engine = new_engine(chosen_engine("auto", scheme, words).name, scheme, words, sketched=True, parts=False)
     parts = []
     for start in range(0, count, _POSTS_AT_ONCE):
         some, seed = min(_POSTS_AT_ONCE, count - start), int(rng.integers(1 << 62))
@@ -145,7 +145,7 @@ def _look_up(store: Store, settings: JudgeSettings, records: Sequence[Record]) -
     rows = dict(zip(keys, store.look_up(keys), strict=True))
     found = sum(candidates.found for candidates in find_candidates(probes, rows, settings))
     read = [rows[key] for probe in probes for key in probe.keys]
-    return len(read), sum(len(row.packed) for row in read) // POSTING.itemsize, found
+    return len(read), sum(len(row.packed) for row in read) // POSTING_DTYPE.itemsize, found
 
 
 def _write(store: Store, batches: Sequence[Sequence[Record]], number: int) -> int:
@@ -161,7 +161,7 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
             "rows read": point.rows_read,
             "postings read": point.postings_read,
             "candidates": point.candidates,
-            "bytes read": point.postings_read * POSTING.itemsize,
+            "bytes read": point.postings_read * POSTING_DTYPE.itemsize,
             "bytes stored": point.stored_bytes,
             "look up, µs": point.look_up.microseconds,
             "write postings, µs": point.write.microseconds,
@@ -190,7 +190,7 @@ def window_rows(points: Mapping[str, Sequence[Point]]) -> list[Row]:
                     "articles": articles,
                     "rows read": of_plan[-1].rows_read,
                     "postings read": postings,
-                    "bytes read": postings * POSTING.itemsize,
+                    "bytes read": postings * POSTING_DTYPE.itemsize,
                     "look up, µs": float(row @ coefficients),
                     "fit off by, at most, %": 100 * worst,
                     "bytes stored, all": of_plan[-1].stored_bytes * articles,

@@ -35,7 +35,7 @@ from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.lmdb.data_file import DATA_FILE
 from storage.lmdb.layout import DATABASES
-from storage.postings import POSTING, POSTING_LAYOUTS
+from storage.postings import POSTING_DTYPE, POSTING_LAYOUTS
 
 PART: Final = "look_up"
 SIZES: Final = (100_000, 1_000_000)
@@ -79,11 +79,11 @@ def search_store(store: PostingStore, plan: BlockPlan, codes: Codes) -> int:
 def search_open_transaction(cursor: Any, plan: BlockPlan, codes: Codes) -> int:  # noqa: ANN401  # LMDB has no types
     """Look fingerprints up as the LMDB store does, in a transaction that stays open."""
     found = 0
-    keyed = np.dtype([("key", f"V{plan.key_bytes}"), ("posting", f"V{POSTING.itemsize}")])
+    keyed = np.dtype([("key", f"V{plan.key_bytes}"), ("posting", f"V{POSTING_DTYPE.itemsize}")])
     wire = codes.astype(">u8").tobytes()
     for place, of_one in enumerate(plan.keys(codes[:, np.newaxis])):
         keys = [key.tobytes() for key in of_one]
-        fetched = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=POSTING.itemsize, keyfixed=True)
+        fetched = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=POSTING_DTYPE.itemsize, keyfixed=True)
         packed = np.frombuffer(fetched, keyed)["posting"].tobytes()
         found += _count_near(packed, wire[8 * place : 8 * place + 8])
     return found

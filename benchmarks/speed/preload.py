@@ -17,7 +17,7 @@ from consumer.fingerprint import BlockPlan
 from storage.lmdb import LmdbOptions, LmdbStore
 from storage.lmdb.layout import CODE_BYTES_KEY, DATABASES
 from storage.memory import MemoryStore
-from storage.postings import POSTING, POSTING_LAYOUTS
+from storage.postings import POSTING_DTYPE, POSTING_LAYOUTS
 from storage.records import REFERENCE_BYTES
 
 TIME_MS: Final = 1_700_000_000_000
@@ -58,7 +58,7 @@ def draw_entries(model: CodeModel, count: int, rng: np.random.Generator, *, band
 
 def key_columns(plan: BlockPlan, entries: Entries) -> Iterator[KeyColumn]:
     """Sort the postings of all articles by key, the keys with one first byte together, first bytes rising."""
-    postings = np.zeros(len(entries.codes), POSTING)
+    postings = np.zeros(len(entries.codes), POSTING_DTYPE)
     postings["code"] = entries.codes
     # In the first bytes, which are the hash of an id: each article has an id of its own.
     numbers = np.arange(len(entries.codes), dtype=">u8").view("V8")
@@ -102,7 +102,7 @@ def memory_store(plan: BlockPlan, entries: Entries) -> MemoryStore:
     store = MemoryStore(row_postings_max=len(entries.codes) + 1)
     # Adding ten million postings by the store's own call takes minutes, and what is measured is reading them.
     rows = store._rows  # noqa: SLF001
-    width = POSTING.itemsize
+    width = POSTING_DTYPE.itemsize
     for keys, starts, postings in key_columns(plan, entries):
         packed = postings.tobytes()
         names = [key.tobytes() for key in keys]
@@ -137,7 +137,7 @@ def fill_lmdb(path: Path, plan: BlockPlan, entries: Entries) -> None:
 
 def _items(column: KeyColumn) -> Iterator[tuple[bytes, bytes]]:
     packed = column.postings.tobytes()
-    width = POSTING.itemsize
+    width = POSTING_DTYPE.itemsize
     spans = zip(column.keys, column.starts[:-1].tolist(), column.starts[1:].tolist(), strict=True)
     for key, start, end in spans:
         name = key.tobytes()

@@ -19,7 +19,7 @@ def opened_database(config: Config, command: str, *, must_exist: bool = True) ->
     database_module = import_extra("consumer.reviews.database", CONSOLE_PACKAGES, "console", command)
     wiring = import_extra("consumer.wiring.console_database", CONSOLE_PACKAGES, "console", command)
     try:
-        with closing(wiring.opened_reviews(config.console, has_to_be_there=must_exist)) as database:
+        with closing(wiring.opened_reviews(config.console, must_exist=must_exist)) as database:
             yield database
     except database_module.DatabaseUnavailable as error:
         raise SinkError(str(error)) from error

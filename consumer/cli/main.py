@@ -93,7 +93,7 @@ def _run() -> int:
     except TyperException as error:
         return _report_usage(error)
     except StoreError as error:
-        return _report(stores.fatal(error))
+        return _report(stores.fatal_error(error))
     except StoppedBeforeStart as stopped:
         # Stopping a run over topics is a success, even before it starts.
         log.warning("%s", stopped)

@@ -14,7 +14,7 @@ from consumer.model.errors import ConfigError
 from consumer.telemetry import logs
 from consumer.text.redaction import without_arguments
 from storage.hbase.kind import HBASE
-from storage.kinds import described_forms, lasting_examples
+from storage.kinds import lasting_examples, url_forms
 
 _Value = TypeVar("_Value")
 
@@ -40,7 +40,7 @@ StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
-        help=f"Store: {described_forms()}.",
+        help=f"Store: {url_forms()}.",
         metavar="STORE",
     ),
 ]

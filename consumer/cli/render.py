@@ -132,7 +132,7 @@ def summary(tally: Tally, dead_letters: int, seconds: float, engine: ChosenEngin
             "dead letters": f"{dead_letters}",
             **({"already judged": f"{tally.replays}"} if tally.replays else {}),
             "articles per second": f"{tally.versions / max(seconds, 1e-9):,.0f}",
-            "engine": plain(engine.described),
+            "engine": plain(engine.description),
             "posting rows read per article": f"{tally.row_reads / judged:.1f}",
             "records read per article": f"{tally.record_reads / judged:.1f}",
             **{name: f"{count}" for name, count in rare.items() if count},

@@ -121,7 +121,7 @@ class MatchSearch:
                 known = items.known
                 engine, with_matches = BankAwareEngine(engine, lambda: known.known_shingles), known.with_matches
             query = queried.queries(with_matches)
-            (found,) = TextQuery(opened.store, engine, opened.builder, query, self._now_ms).about([text])
+            (found,) = TextQuery(opened.store, engine, opened.builder, query, self._now_ms).answer([text])
             return TextMatches(found, opened.settings, items.state)
 
     def pair(self, one: NamedVersion, other: NamedVersion | Article) -> ComparedPair:
@@ -157,7 +157,9 @@ class MatchSearch:
                 proceed()
                 read = opened.store.read(references[start : start + _VERSIONS_READ_MAX])
                 current = [stored for stored in read if stored is not None and stored.ends_at is None]
-                found.update(match.stored.record.reference for match in compare(opened.store, known, current).found())
+                found.update(
+                    match.stored.record.reference for match in compare(opened.store, known, current).stored_matches()
+                )
             return frozenset(found)
 
     def _open_store(self) -> QueriedStore:

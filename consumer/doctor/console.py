@@ -48,7 +48,7 @@ def check_tables(section: ConsoleSection) -> Iterator[Finding]:
     """Check that the database answers and, if it exists, has the tables of this version."""
     reviews = _console_module("consumer.reviews.database")
     try:
-        tables = _console_module("consumer.wiring.console_database").found_tables(section)
+        tables = _console_module("consumer.wiring.console_database").existing_tables(section)
     except reviews.DatabaseUnavailable as error:
         yield wrong(
             SinkError,
@@ -81,8 +81,8 @@ def check_flags(config: Config) -> Iterator[Finding]:
     if isinstance(place, Path):
         yield _file_finding(_console_module("consumer.console.intake.setup_checks").sink_fault(place), place)
         return
-    read = feed.flags_read(config)
-    if feed.is_there(config, read):
+    read = feed.flag_subscription(config)
+    if feed.topic_exists(config, read):
         yield ok(f"The console reads flags from the topic {read.topic}, as the group {read.group}.")
     else:
         yield wrong(

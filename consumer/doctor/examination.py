@@ -220,7 +220,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
     scheme, plan, digest = judge.scheme.name, judge.plan.name, judge.short_digest()
     yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")
     chosen = components.engine_choice(config, judge, components.lexicon_of(config))
-    yield ok(f"Fingerprints are computed by the engine {chosen.described}.")
+    yield ok(f"Fingerprints are computed by the engine {chosen.description}.")
     if feeds.source_side(config).lasting:
         yield from _check_lasting(config)
     else:

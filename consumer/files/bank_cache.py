@@ -30,7 +30,7 @@ import numpy.typing as npt
 from consumer.banks.index import SKETCH_BYTES, TextFeatures
 from consumer.banks.item_fingerprints import DIGEST_WORDS, ItemFingerprints
 from consumer.banks.rows import KeyIndex
-from storage.files import FileWriting, locked_folder, make_folders, opened_regular, replace_with_pieces
+from storage.files import WriteOptions, locked_folder, make_folders, opened_regular_file, replace_with_pieces
 
 log = logging.getLogger("dupwatch")
 
@@ -62,7 +62,7 @@ class CacheIdentity(NamedTuple):
 class BankCache:
     """The cache file in a folder. Errors of the file are logged as warnings and never reach the caller."""
 
-    def __init__(self, folder: Path, identity: CacheIdentity, writing: FileWriting) -> None:
+    def __init__(self, folder: Path, identity: CacheIdentity, writing: WriteOptions) -> None:
         self._path = folder / identity.name
         self._writing = writing
         self._key = hashlib.blake2b(identity.encode(), key=identity.seal_key, digest_size=_SEAL_BYTES).digest()
@@ -71,7 +71,7 @@ class BankCache:
     def load(self) -> ItemFingerprints | None:
         """Return the fingerprints in the file, or None if it is missing or cannot be used."""
         try:
-            with opened_regular(self._path) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
+            with opened_regular_file(self._path) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
                 return _read(file, status.st_size, self._key)
         except FileNotFoundError:
             return None

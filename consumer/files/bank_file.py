@@ -18,7 +18,7 @@ from typing_extensions import override
 from consumer.banks.bank import ENTRY_BYTES_MAX, BankError, Banks, BanksMissing, Entry, decode_entry
 from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.banks.exchange import lines_of
-from storage.files import FileWriting, locked_folder, open_or_make, opened_regular, replace_file
+from storage.files import WriteOptions, locked_folder, open_or_make, opened_regular_file, replace_file
 
 LOCK_S: Final = 10.0
 """How long to wait for another process that is changing the file."""
@@ -49,7 +49,7 @@ class BankFile(BankLog):
     The first change loads the banks into memory, so that later changes read only appended lines.
     """
 
-    def __init__(self, path: Path, writing: FileWriting) -> None:
+    def __init__(self, path: Path, writing: WriteOptions) -> None:
         self._path = path
         self._writing = writing
         self._place: FilePlace | None = None
@@ -132,7 +132,7 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
     Raises ``BankError`` if the file cannot be read or a line is not a valid entry; the message has the line's number.
     """
     try:
-        with opened_regular(path) as (descriptor, status):
+        with opened_regular_file(path) as (descriptor, status):
             start = FilePlace(0, 0, b"", status.st_dev, status.st_ino, status.st_mtime_ns)
             is_continued = since is not None and _is_continued(descriptor, status, since)
             if since is not None and is_continued:
@@ -144,7 +144,7 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
         raise BankError(f"the bank file {path} cannot be read: {error.strerror}") from error
 
 
-def _append(path: Path, place: FilePlace | None, lines: bytes, writing: FileWriting) -> None:
+def _append(path: Path, place: FilePlace | None, lines: bytes, writing: WriteOptions) -> None:
     """Append lines after the last entry: all of them, or none."""
     size_bytes = 0 if place is None else place.size_bytes
     if place is not None and not place.is_ended:

@@ -21,7 +21,7 @@ from consumer.model.record import End
 from consumer.model.verdict import Verdict
 from consumer.pipeline.feed_kind import Outputs
 from consumer.pipeline.journal import Journal
-from storage.files import FileWriting, replace_file
+from storage.files import WriteOptions, replace_file
 
 SCHEMA: Final = "dupwatch.checkpoint/1"
 SUFFIX: Final = ".checkpoint.json"
@@ -88,7 +88,7 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(path.name + ".tmp")
 
 
-def save(path: Path, checkpoint: Checkpoint, writing: FileWriting) -> None:
+def save(path: Path, checkpoint: Checkpoint, writing: WriteOptions) -> None:
     """Replace the file atomically: a reader sees the old checkpoint or the new one. Raises ``SinkError``."""
     try:
         replace_file(path, temporary_path(path), encode_checkpoint(checkpoint), writing)
@@ -182,7 +182,7 @@ class FileJournal(Journal):
         checkpoint: Checkpoint,
         beginning: Beginning,
         outputs: Outputs,
-        writing: FileWriting,
+        writing: WriteOptions,
     ) -> None:
         self._path = path
         self._checkpoint = checkpoint

@@ -15,7 +15,7 @@ from consumer.model.dead_letter import SCHEMA, DeadLetter, encode
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.letter import Letter, LetterReader, is_number
 from consumer.model.ports import DeadLetterSink, Rejection
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 DEAD_LETTERS_SUFFIX: Final = ".dead-letters.jsonl"
 WHOLE_LETTERS: Final = WholeLines(f'{{"schema":"{SCHEMA}"'.encode(), "dead letters")
@@ -41,7 +41,7 @@ class FileDeadLetters(DeadLetterSink):
         self,
         path: Path,
         keep_bytes: int | WholeLines | None,
-        writing: FileWriting,
+        writing: WriteOptions,
         *,
         why_not_append: str = NO_CHECKPOINT,
     ) -> None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from consumer.decode.codecs import COMPRESSIONS, GZIP
 from consumer.decode.decompression import WBITS
 from consumer.model.errors import ConfigError, SinkError
-from storage.files import FileWriting, open_or_make, sync_folder
+from storage.files import WriteOptions, open_or_make, sync_folder
 
 _EMPTY_MEMBER: Final = zlib.compress(b"", wbits=WBITS)
 """A gzip file without content; gzip considers an empty file damaged."""
@@ -90,7 +90,7 @@ class LineFile:
     """
 
     def __init__(
-        self, path: Path, keep_bytes: int | WholeLines | None, writing: FileWriting, why_not_append: str
+        self, path: Path, keep_bytes: int | WholeLines | None, writing: WriteOptions, why_not_append: str
     ) -> None:
         self._path = path
         self._descriptor = -1

@@ -38,7 +38,7 @@ from consumer.pipeline.feed_kind import OpenedSink, OpenedSource, Outputs, SinkA
 from consumer.pipeline.journal import Journal, NoJournal
 from consumer.text.visible import cut
 from storage.clock import now_ms
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 _SAMPLES_MAX: Final = 100
 _FRAMED_RECORDS_MIN: Final = 8
@@ -170,7 +170,7 @@ class FileOptions(NamedTuple):
     settings: str = ""
     emit: Emit = "all"
     store: str | None = None
-    writing: FileWriting = FileWriting(durable=True)
+    writing: WriteOptions = WriteOptions(durable=True)
     limit: PoisonLimit = PoisonLimit(0.5, 100)
     fields: FieldMap = FieldMap()
     form: FileForm = FileForm()

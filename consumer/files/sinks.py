@@ -14,7 +14,7 @@ from consumer.model.dead_letter import encode
 from consumer.model.errors import SinkError
 from consumer.model.ports import DeadLetterSink, Emit, JudgedRecord, Rejection, ReleasingSink, UnbufferedOutput
 from consumer.model.verdict import SCHEMA, Verdict
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 NO_CHECKPOINT: Final = "there is no checkpoint next to it that records which run wrote it"
 """Why a run does not append to a file that is not empty."""
@@ -37,7 +37,7 @@ class FileSink(ReleasingSink):
         self,
         path: Path,
         keep_bytes: int | WholeLines | None,
-        writing: FileWriting,
+        writing: WriteOptions,
         *,
         emit: Emit = "all",
         why_not_append: str = NO_CHECKPOINT,

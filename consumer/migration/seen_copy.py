@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from storage.interface import Store
-from storage.seen import SeenChange, SeenTimes, merged
+from storage.seen import SeenChange, SeenTimes, merge_entries
 
 _PAGE: Final = 1_024
 
@@ -39,7 +39,7 @@ def seen_by_new_digest(old: Store, digests: Iterable[tuple[bytes, bytes]]) -> di
     for before, after in changed:
         seen = entries[before]
         if seen is not None:
-            by_new_digest[after] = merged(by_new_digest[after], seen) if after in by_new_digest else seen
+            by_new_digest[after] = merge_entries(by_new_digest[after], seen) if after in by_new_digest else seen
     return by_new_digest
 
 
@@ -51,7 +51,7 @@ def merge_seen(new: Store, entries: Sequence[tuple[bytes, SeenTimes]]) -> None:
         changes = [
             SeenChange(digest, before, after)
             for digest, before in stored.items()
-            if (after := pending[digest] if before is None else merged(before, pending[digest])) != before
+            if (after := pending[digest] if before is None else merge_entries(before, pending[digest])) != before
         ]
         done = new.change_seen(changes)
         pending = {

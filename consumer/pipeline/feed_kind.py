@@ -17,7 +17,7 @@ from consumer.model.ports import DeadLetterSink, Emit, ReleasingSink, Source
 from consumer.pipeline.arrivals import Arrivals
 from consumer.pipeline.dead_letter_policy import Gate
 from consumer.pipeline.journal import Journal
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from storage.kind import DiskLocation
 
 _Options = TypeVar("_Options")
@@ -72,7 +72,7 @@ class SinkArguments(FeedArguments):
     feed: str = ""
     what: str = "verdicts"
     emit: Emit = "all"
-    writing: FileWriting = field(default_factory=lambda: FileWriting(durable=True))
+    writing: WriteOptions = field(default_factory=lambda: WriteOptions(durable=True))
     streams: Streams | None = None
     store: DiskLocation | None = None
     proceed: Callable[[], None] = lambda: None

@@ -15,8 +15,8 @@ from consumer.model.verdict import decode_verdict
 from consumer.service.context import LoadedService
 from consumer.service.messages import ArticleAnswer, ChainLink, HistoryEntry, StatsAnswer, StoreCounts, WindowEstimate
 from consumer.service.problems import INVALID_REQUEST, UNKNOWN_ARTICLE
-from consumer.store_tools.explanation import compared_article, explained, plain
-from consumer.store_tools.inspection import DuplicateLink, arrival_of, chain, latest
+from consumer.store_tools.explanation import compared_article, explain_pair, plain_values
+from consumer.store_tools.inspection import DuplicateLink, arrival_of, chain, latest_version
 from consumer.store_tools.store_plan import counted_window, window_size
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ProblemError
@@ -72,7 +72,7 @@ def article_answer(store: Store, article_id: str) -> bytes:
     history = store.history(id_hash(article_id))
     if not history:
         raise unknown_article(article_id)
-    version = latest(history)
+    version = latest_version(history)
     links = [] if version is None else chain(store, version)
     return msgspec.json.encode(
         ArticleAnswer(
@@ -101,7 +101,7 @@ def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tup
         article_a, article_b = (compared_article(service.store, _STORE, *named) for named in (a, b))
     except ConfigError as error:
         raise ProblemError(UNKNOWN_ARTICLE, f"{error}.") from error
-    return msgspec.json.encode(plain(explained(article_a, article_b, service.settings, service.lexicon)))
+    return msgspec.json.encode(plain_values(explain_pair(article_a, article_b, service.settings, service.lexicon)))
 
 
 def counted(service: LoadedService) -> StatsAnswer:

@@ -1,1 +1,1 @@
-"""Tools for stores: inspection, verification, export, comparison, sizing, and releases."""
+"""Tools for stores: inspection, verification, export, comparison, sizing, releases, and look-ups of bank items."""

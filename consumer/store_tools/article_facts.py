@@ -68,13 +68,13 @@ class ArticleFacts(NamedTuple):
         return [history_entry(entry) for entry in self.history]
 
     @property
-    def ended(self) -> str | None:
-        """How and when the version ceased to be in force; None if it is still in force."""
+    def ending(self) -> str | None:
+        """How and when the version ceased to be in force; None if it is still in force, or is not stored."""
         return how_it_ended(self.links[0].stored, self.history) if self.links else None
 
     @property
     def shared_keywords(self) -> tuple[str, ...]:
-        """The keywords that the version shares with the article that it repeats."""
+        """The keywords that the version shares with the next one in its chain; see ``keywords_of``."""
         return keywords_of(self.links)
 
 
@@ -102,7 +102,7 @@ def article_facts(
 def keywords_of(links: Sequence[DuplicateLink]) -> tuple[str, ...]:
     """Return the keywords that a version shares with the next one in its chain.
 
-    If there is no next version, or it is no longer stored, return the version's own keywords.
+    If there is no next version, or it is no longer stored, return the version's own keywords. Return () for no links.
     """
     if not links:
         return ()

@@ -17,10 +17,10 @@ from storage.records import ALLOW, DENY, StoredVersion
 
 
 class AllowedFlag(NamedTuple):
-    """A flagged version that repeats an allowed text, and who releases it and why.
+    """A flagged version that repeats an allowed text, who releases the version, and why.
 
-    ``is_released`` says that the same person released it before for the same reason. The event of that release may be
-    unsent.
+    ``is_released`` says that the same person has released it before for the same reason. The event of that release may
+    be unsent.
     """
 
     stored: StoredVersion
@@ -41,7 +41,7 @@ class DeniedArticle(NamedTuple):
 
 
 def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> Iterator[AllowedFlag]:
-    """Yield the flagged versions in force that repeat an allowed text, including those already released in this way.
+    """Yield the flagged versions in force that repeat an allowed text, and those that ``by`` has released in this way.
 
     The default reason names the item.
     """

@@ -35,9 +35,9 @@ from storage.records import DENY, BankMatch, Record, StoredVersion, Version
 MATCHES_MAX: Final = 10_000
 """The maximum number of articles that a look-up returns."""
 ITEMS_MAX: Final = 1_000
-"""The maximum number of items in a look-up. For more items a scan is quicker."""
+"""The maximum number of items that a look-up uses. For more items a scan is quicker."""
 CANDIDATES_MAX: Final = 1_024
-"""The maximum number of candidates for each item: of similar articles, and again of articles that may contain it."""
+"""The maximum number of candidates for each item: of similar articles, and of articles that may contain the item."""
 _ITEMS_AT_ONCE: Final = 16
 _VERSIONS_AT_ONCE: Final = 256
 _ROWS_BYTES_MAX: Final = 4 << 20
@@ -134,7 +134,7 @@ class BankLookUp:
                 compared = compare(self.comparable.store, known, some)
                 without_text += compared.without_text
                 truncated |= compared.limited > 0
-                found += compared.found()
+                found += compared.stored_matches()
         found.sort(key=lambda match: (-match.similarity, match.stored.record.arrival))
         return StoredMatches(
             found=tuple(found[:matches_max]),
@@ -232,7 +232,7 @@ class ComparedVersions(NamedTuple):
     without_text: int
     limited: int
 
-    def found(self) -> Iterator[StoredMatch]:
+    def stored_matches(self) -> Iterator[StoredMatch]:
         """Yield the versions that repeat an item, with their matches."""
         pairs = zip(self.stored, self.matches, strict=True)
         return (StoredMatch(stored, matches) for stored, matches in pairs if matches)
@@ -269,7 +269,7 @@ def _is_searched(banks: Banks, item: BankItem) -> bool:
 
 
 def _one_bits_distance(similarity: float) -> int:
-    """Return the distance of one-bit minima that 999 of 1,000 pairs with this similarity do not exceed."""
+    """Return the distance of one-bit minima that about 999 of 1,000 pairs with this similarity do not exceed."""
     share = (1 - similarity) / 2
     return ceil(_ONE_BITS * share + _DEVIATIONS * sqrt(_ONE_BITS * share * (1 - share)))
 

@@ -37,8 +37,8 @@ class ScanCounts:
         self.limited += compared.limited
 
 
-def scanned(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[ComparedVersions]:
-    """Yield all versions of a store with the items that they repeat, batch by batch, and update ``counts``.
+def scan_store(store: Store, known: KnownTexts, counts: ScanCounts) -> Iterator[ComparedVersions]:
+    """Yield all versions of a store with the items that each repeats, batch by batch, and update ``counts``.
 
     Versions that are stored during the scan may be missing. Raises the store's errors.
     """

@@ -29,7 +29,10 @@ _BATCH: Final = 256
 
 
 class VerdictChange(NamedTuple):
-    """A version, the kind of its change, and its verdicts in both stores."""
+    """The change of a version's verdict: its kind, and the verdicts in both stores.
+
+    ``before`` is None if there is none.
+    """
 
     change: VerdictChangeKind
     now: Verdict
@@ -45,6 +48,8 @@ class StoreComparison(NamedTuple):
 
 def compare_stores(now: Store, before: Store, examples_max: int) -> StoreComparison:
     """Return the changes of verdicts from ``before`` to ``now``, with at most ``examples_max`` examples of each kind.
+
+    There are no examples of the kinds ``same`` and ``not_in_force``.
 
     A flag in ``before`` whose original is not in ``now`` cannot be found again, so it counts as
     ``partner_came_before``, not as ``not_flagged_now``. Raises the stores' errors.

@@ -44,12 +44,15 @@ class SlotConflict(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Everything to show about a pair. ``other_settings`` are requested settings that differ from the store's."""
+    """Everything to show about a pair. ``other_settings`` are requested settings that differ from the store's.
+
+    ``facts``, ``slot_conflicts`` and ``difference`` are None if they are not compared, or if a text is missing.
+    """
 
     a: ComparedArticle
     b: ComparedArticle
     comparison: PairComparison
-    judged_by: JudgeSettings
+    settings: JudgeSettings
     other_settings: list[str]
     facts: Facts | None
     slot_conflicts: list[SlotConflict] | None
@@ -62,25 +65,25 @@ def compared_article(store: Store, url: str, article_id: str, version: str | Non
     return ComparedArticle(stored, store.bodies([stored.record.reference])[0], history)
 
 
-def explained(
+def explain_pair(
     a: ComparedArticle,
     b: ComparedArticle,
-    judged_by: JudgeSettings,
+    settings: JudgeSettings,
     lexicon: Lexicon,
     other_settings: Sequence[str] = (),
 ) -> Explanation:
     """Return the explanation of a pair.
 
-    Facts and slots are included if a guard compares them. They and the difference need both texts.
+    Facts and slots are included if a guard compares them. Facts, slots and the difference need both texts.
     """
-    comparison = compare(a.stored, [b.stored], judged_by)[0]
-    facts = _facts(a, b, judged_by, lexicon) if comparison.facts_shared_min else None
-    conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, judged_by, lexicon)
+    comparison = compare(a.stored, [b.stored], settings)[0]
+    facts = _facts(a, b, settings, lexicon) if comparison.facts_shared_min else None
+    conflicts = None if comparison.slot_conflicts is None else _slot_conflicts(a, b, settings, lexicon)
     differing = None if a.body is None or b.body is None else with_moves(difference(a.body, b.body))
-    return Explanation(a, b, comparison, judged_by, list(other_settings), facts, conflicts, differing)
+    return Explanation(a, b, comparison, settings, list(other_settings), facts, conflicts, differing)
 
 
-def plain(explanation: Explanation) -> dict[str, object]:
+def plain_values(explanation: Explanation) -> dict[str, object]:
     """Return the explanation as plain values, for JSON."""
     a, b, comparison = explanation.a, explanation.b, explanation.comparison
     stretches = explanation.difference
@@ -90,7 +93,7 @@ def plain(explanation: Explanation) -> dict[str, object]:
         "shared_keywords": shared_keywords(a.stored.record, b.stored.record),
         **_plain_facts(explanation),
         "apart_ms": gap_ms(a.stored, b.stored),
-        "window_ms": explanation.judged_by.window_ms,
+        "window_ms": explanation.settings.window_ms,
         "other_settings": explanation.other_settings,
         "a": _plain_article(a),
         "b": _plain_article(b),
@@ -130,7 +133,7 @@ def _plain_changes(stretches: Sequence[Stretch]) -> list[dict[str, object]]:
 
 
 def _plain_facts(explanation: Explanation) -> dict[str, object]:
-    """Return the facts of both articles, or the slots in which their values differ, as plain values."""
+    """Return the facts of both articles and their numbers, or the slots with different values, as plain values."""
     if explanation.comparison.slot_conflicts is not None:
         conflicts = explanation.slot_conflicts
         return {"conflicting_slots": None if conflicts is None else [each._asdict() for each in conflicts]}
@@ -143,12 +146,12 @@ def _plain_facts(explanation: Explanation) -> dict[str, object]:
 
 
 def _slot_conflicts(
-    a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lexicon: Lexicon
+    a: ComparedArticle, b: ComparedArticle, settings: JudgeSettings, lexicon: Lexicon
 ) -> list[SlotConflict] | None:
     """Return the slots with different values; None if a text is missing, since records hold only hashes."""
     if a.body is None or b.body is None:
         return None
-    fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+    fingerprinter = Fingerprinter(settings.scheme, lexicon)
     values = values_by_slot(fingerprinter.slots(b.body))
     return [
         SlotConflict(slot, value, values[slot])
@@ -157,11 +160,11 @@ def _slot_conflicts(
     ]
 
 
-def _facts(a: ComparedArticle, b: ComparedArticle, judged_by: JudgeSettings, lexicon: Lexicon) -> Facts | None:
+def _facts(a: ComparedArticle, b: ComparedArticle, settings: JudgeSettings, lexicon: Lexicon) -> Facts | None:
     """Return the facts of both articles; None if a text is missing, since records hold only hashes of facts."""
     if a.body is None or b.body is None:
         return None
-    fingerprinter = Fingerprinter(judged_by.scheme, lexicon)
+    fingerprinter = Fingerprinter(settings.scheme, lexicon)
     facts_a, facts_b = fingerprinter.facts(a.body), fingerprinter.facts(b.body)
     return Facts(sorted(facts_a - facts_b), sorted(facts_b - facts_a), sorted(facts_a & facts_b))
 
@@ -185,7 +188,7 @@ def shared_passages(store: Store, body: str | None, parts: Sequence[Part]) -> li
 
 
 def passages_of(store: Store, stored: StoredVersion, verdict: Verdict | None) -> list[SharedPart]:
-    """Return the shared passages for the parts that a stored verdict names."""
+    """Return the shared passages for the parts that a stored verdict names; [] if it names none."""
     if verdict is None or not isinstance(verdict.parts, tuple):
         return []
     return shared_passages(store, store.bodies([stored.record.reference])[0], verdict.parts)

@@ -63,8 +63,8 @@ class ExportedTombstone(msgspec.Struct, frozen=True, kw_only=True):
     verdict: msgspec.Raw
 
 
-def exported(store: Store, *, bodies: bool) -> Iterator[bytes]:
-    """Yield every version and tombstone as one line of JSON, without the line end. ``bodies`` includes texts."""
+def export_lines(store: Store, *, bodies: bool) -> Iterator[bytes]:
+    """Yield every version and tombstone as one line of JSON, without the line end. With ``bodies``, include texts."""
     everything = store.scan()
     while batch := list(islice(everything, _BATCH)):
         versions = [stored.record.reference for stored in batch if isinstance(stored, StoredVersion)]

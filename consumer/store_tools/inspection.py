@@ -19,7 +19,7 @@ from storage.postings import PostingArray, all_keys, part_keys, postings_of
 from storage.records import Arrival, StoredVersion, Tombstone, id_hash
 
 CHAIN_MAX = 1_000
-"""No burst makes this many links, so a longer chain must be circular."""
+"""The maximum number of links to follow. No burst makes this many, so a longer chain must be circular."""
 _VERIFY_BATCH = 16
 """The number of versions to check at once, with all their rows in memory."""
 History = Sequence[StoredVersion | Tombstone]
@@ -35,7 +35,7 @@ class DuplicateLink(NamedTuple):
 def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
     """Follow ``duplicate_of`` from a version, and return at most ``links_max`` links.
 
-    The last link is the first version that names no other, or names one that is no longer stored.
+    Unless the limit is reached, the last link is the first version that names no other, or one that is not stored.
     """
     links: list[DuplicateLink] = []
     here: StoredVersion | None = start
@@ -104,10 +104,10 @@ class VerificationReport:
 def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport]:
     """Check every version, batch by batch. Yield the findings so far after each batch.
 
-    A kept version must have all its postings. Two near versions may both be kept only if one of them is never flagged,
-    a search was cut short, or one was released after the other had been judged. The chain of a duplicate must end at a
-    kept version. Pending versions are correct: their batch may be in progress, or their message was never
-    delivered again.
+    A kept version must have all its postings, unless a row was too wide to be read whole. Two near versions may both be
+    kept only if one of them is never flagged, a search was cut short, or one was released after the other had been
+    judged. The chain of a duplicate must end at a kept version. Pending versions are correct: their batch may be in
+    progress, or their message was never delivered again.
     """
     findings = VerificationReport()
     everything = store.scan()
@@ -182,14 +182,14 @@ def _may_both_be_kept(a: StoredVersion, b: StoredVersion, settings: JudgeSetting
     return any(verdict.decided_at == last_decided_at and isinstance(verdict.released, Released) for verdict in verdicts)
 
 
-def latest(history: Sequence[StoredVersion | Tombstone]) -> StoredVersion | None:
+def latest_version(history: Sequence[StoredVersion | Tombstone]) -> StoredVersion | None:
     """Return the version of an id that arrived last, or None if it has only tombstones."""
     versions = [stored for stored in history if isinstance(stored, StoredVersion)]
     return versions[-1] if versions else None
 
 
 def titles(store: Store, flags: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """Return the titles of flagged articles and of their originals, or "" for articles that are no longer stored."""
+    """Return the title of each flagged article and that of its original, or "" for an article that is not stored."""
     references = [reference_in(flag.id, flag.version) for flag in flags]
     references += [original_of(flag) for flag in flags]
     titles = ["" if stored is None else stored.record.title for stored in store.read(references)]
@@ -208,19 +208,19 @@ def stored_article(store: Store, url: str, article_id: str, version: str | None 
     history = store.history(id_hash_of(article_id))
     stored = version_in(history, version)
     if stored is None:
-        raise not_stored(history, url, article_id, version)
+        raise missing_version_error(history, url, article_id, version)
     return StoredArticle(stored, history)
 
 
 def version_in(history: History, version: str | None) -> StoredVersion | None:
     """Return the named version, or the latest if no name is given; None if the history does not have it."""
     if version is None:
-        return latest(history)
+        return latest_version(history)
     versions = (entry for entry in history if isinstance(entry, StoredVersion))
     return next((each for each in versions if version_name(each.record.reference) == version.lower()), None)
 
 
-def not_stored(history: History, url: str, article_id: str, version: str | None) -> ConfigError:
+def missing_version_error(history: History, url: str, article_id: str, version: str | None) -> ConfigError:
     """Return the error for a version that the store at ``url`` does not have."""
     if version is None:
         if history:
@@ -248,7 +248,7 @@ def origin_of(entry: StoredVersion | Tombstone) -> str | None:
 
 
 def how_it_ended(version: StoredVersion, history: History) -> str | None:
-    """Return how and when a version ended, or None if it is still in force."""
+    """Return how and when a version ceased to be in force, or None if it is still in force."""
     if version.ends_at is None:
         return None
     following = next((entry for entry in history if arrival_of(entry) == version.ends_at), None)
@@ -259,7 +259,10 @@ def how_it_ended(version: StoredVersion, history: History) -> str | None:
 
 
 def moment(time_ms: int, sequence: int, other_ms: int) -> str:
-    """Return a time. If it equals ``other_ms``, as in a run over a file, add the record's position in the feed."""
+    """Return a time as text.
+
+    If it equals ``other_ms``, as in a run over a file, add the record's position in the feed.
+    """
     return f"{rfc3339(time_ms)}{f' (record {sequence} of the feed)' if time_ms == other_ms else ''}"
 
 

@@ -10,7 +10,7 @@ _PIECES: Final = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]{1,6}|[^\u2e80-\u9fff\
 _SOURCES: Final = 8
 """The number of articles whose pieces are mixed. With fewer, an article has one subject; with more, all are alike."""
 _CHANGED: Final = 20
-"""A copy replaces one in this many pieces."""
+"""A copy replaces one in this many pieces, on average."""
 
 
 class ArticleMaker:

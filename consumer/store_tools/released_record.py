@@ -1,8 +1,8 @@
 """Finds the record of a released article, so that the article can return to the clean feed.
 
 A flag leaves a tombstone in ``PREFIX.unique``. Undoing the flag needs the record itself, and the store has no copy of
-it. The stored version has the origin of the record, so reading one offset finds it. If the record there is not the
-released version, nothing is sent.
+it. The stored version has the origin of the record, so reading one offset finds it. If the record at that offset is
+not the released version, nothing is sent.
 
 Versions stored by earlier releases of dupwatch have no origin. For them the topic of flags is searched: the headers of
 the flag's event in ``PREFIX.duplicates`` say where the record is.
@@ -22,14 +22,17 @@ from consumer.store_tools.releases import FlaggedVersion
 from storage.clock import MS_PER_S
 from storage.records import Origin, StoredVersion
 
-_EARLIER_MS: Final = 600_000
+_CLOCK_LAG_MS_MAX: Final = 600_000
 """How far the clock that dates the topic of flags may be behind the time of a decision."""
 
 
 class ReturnObstacle(NamedTuple):
-    """Why an article cannot return to the clean feed, as a clause. ``is_passing``: whether it may be able to later."""
+    """The reason why an article cannot return to the clean feed, as a clause.
 
-    why: str
+    ``is_passing`` says that the article may be able to return later.
+    """
+
+    reason: str
     is_passing: bool = False
 
 
@@ -98,7 +101,7 @@ class RecordSearch:
         return RecordOrigins(places, is_complete=True)
 
     def record_of(self, flagged: FlaggedVersion, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
-        """Return the record of this version, to be sent again, or why it cannot return to the clean feed.
+        """Return the record of this version, to be sent again, or the obstacle to sending it.
 
         ``known`` are positions found before.
         """
@@ -182,4 +185,4 @@ def _record_id(origin: Origin) -> RecordId | None:
 def _sent_from_ms(verdict: Verdict) -> int:
     """Return the earliest time at which the topic of flags may have the flag of a version with this verdict."""
     flagged_at = verdict.released.flagged_at if isinstance(verdict.released, Released) else verdict.decided_at
-    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S) - _EARLIER_MS
+    return int(datetime.fromisoformat(flagged_at).timestamp() * MS_PER_S) - _CLOCK_LAG_MS_MAX

@@ -1,8 +1,8 @@
 """Releases: a person decides that a flagged version does not repeat its original, and it is kept from then on.
 
-The version's postings are written before it becomes kept, so that later articles are flagged against it. A crash in
-between leaves postings of a duplicate, which no article matches. The postings are written again afterwards, because a
-judge that has just answered with the flag may have removed them in the meantime.
+The version's postings are written before the version becomes kept, so that later articles are flagged against it. A
+crash in between leaves postings of a duplicate, which no article matches. The postings are written again afterwards,
+because a judge that has just answered with the flag may have removed them in the meantime.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from consumer.model.verdict import (
     VerdictEvent,
     decode_verdict,
 )
-from consumer.store_tools.inspection import latest
+from consumer.store_tools.inspection import latest_version
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Release, StoredVersion, id_hash
@@ -68,16 +68,16 @@ class FlagReversal(NamedTuple):
     attribution: Attribution
 
 
-def releasable(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
+def releasable_version(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
     """Read the version of an article to release: the one named in hex, or the latest.
 
     Raises ``ConfigError`` if the version is not stored, or is not flagged.
     """
     if version is None:
-        found = latest(store.history(id_hash(article_id)))
+        found = latest_version(store.history(id_hash(article_id)))
         if found is None:
             raise ConfigError(f"{article_id!r} is not in the store: it never arrived, or its window has ended")
-        return _flagged(found)
+        return _flagged_version(found)
     (read,) = releasable_versions(store, [(article_id, version)])
     if isinstance(read, ConfigError):
         raise read
@@ -105,7 +105,7 @@ def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
         raise ConfigError(
             f"version {events.version_name(reference)} of that article is not in the store: its window has ended"
         )
-    return _flagged(stored)
+    return _flagged_version(stored)
 
 
 def preview_release(flagged: FlaggedVersion, attribution: Attribution, clock: Callable[[], int]) -> VerdictEvent:
@@ -122,11 +122,11 @@ def release(store: Store, flagged: FlaggedVersion, attribution: Attribution, clo
 
 
 def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable[[], int]) -> list[VerdictEvent]:
-    """Undo the flags of different versions. Return their new verdicts.
+    """Undo the flags of different versions. Return their new verdicts, in order.
 
-    For a version that is already released, return the stored event and write the postings again; so this may be called
-    again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors. Some
-    versions may be released then, but none in a store that can write all changes at once.
+    For a version that is already released, return the stored event and write the postings again, so that this may be
+    called again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors.
+    Some versions may be released then, but none in a store that can write all changes at once.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
     planned_events = [preview_release(*reversal, clock) for reversal in reversals]
@@ -144,8 +144,8 @@ def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable
     ]
 
 
-def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
-    """Return the versions among these that are stored and in force."""
+def references_in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
+    """Return the references among these whose versions are stored and in force."""
     read = store.read(references) if references else []
     return frozenset(stored.record.reference for stored in read if stored is not None and stored.ends_at is None)
 
@@ -153,7 +153,10 @@ def in_force(store: Store, references: Sequence[bytes]) -> frozenset[bytes]:
 def _write_releases(
     store: Store, reversals: Sequence[FlagReversal], planned_events: Sequence[VerdictEvent]
 ) -> list[bytes]:
-    """Write the releases of versions that are not released yet. Return the stored events of all versions."""
+    """Write the releases of versions that are not released yet. Return the stored events of all versions.
+
+    Raises ``StoreError`` if a version was deleted in the meantime.
+    """
     releases = {
         flagged.reference: Release(flagged.reference, event.encoded, events.original_of(flagged.verdict))
         for (flagged, _), event in zip(reversals, planned_events, strict=True)
@@ -181,12 +184,12 @@ def _read_flagged(stored: StoredVersion | None, article_id: str, version: str) -
             f"the version {version} of {article_id!r} is not in the store: it never arrived, or its window has ended"
         )
     try:
-        return _flagged(stored)
+        return _flagged_version(stored)
     except ConfigError as error:
         return error
 
 
-def _flagged(stored: StoredVersion) -> FlaggedVersion:
+def _flagged_version(stored: StoredVersion) -> FlaggedVersion:
     """Decode the verdict of a version. Raises ``NotFlagged`` if there is no flag to undo."""
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:

@@ -11,7 +11,7 @@ from consumer.model.errors import ConfigError, StoreMismatch
 
 
 def check_unchanged(config: Config, stored: JudgeSettings) -> None:
-    """Raise ``StoreMismatch`` if requested settings differ from the store's.
+    """Raise ``StoreMismatch`` if requested settings differ from the store's, and ``ConfigError`` if they are invalid.
 
     For commands that show verdicts reached with the store's settings.
     """
@@ -26,7 +26,7 @@ def check_unchanged(config: Config, stored: JudgeSettings) -> None:
 def settings_to_compare(config: Config, stored: JudgeSettings) -> JudgeSettings:
     """Return the settings for comparing stored versions: the store's, overridden by the requested ones.
 
-    Raises ``StoreMismatch`` if a requested setting would need other records.
+    Raises ``StoreMismatch`` if a requested setting would need other records, and ``ConfigError`` if one is invalid.
     """
     requested = _requested(config, stored)
     kept = (requested.scheme, requested.plan, requested.lane1, requested.sketched, requested.extractor)

@@ -51,9 +51,12 @@ POSTING_BYTES: Final = 55
 NEAR_POSTING_BYTES: Final = 29
 """Bytes of a posting in HBase: in general, and with long keys if postings with the same block value are adjacent."""
 _NEAR_ARTICLES: Final = 64 << 16
-"""The number of kept articles up to which such postings are adjacent: 64 a block value, which fit a block of HBase."""
+"""The number of kept articles up to which such postings are adjacent: 64 per block value fit a block of HBase."""
 _LMDB_POSTING_BYTES: Final = ((0.05, 112.0), (4.0, 130.0), (math.inf, 110.0))
-"""Mean postings in a row, at most, with the bytes of a posting in LMDB: a second posting in a row reserves room."""
+"""Upper bounds of the mean postings in a row, each with the bytes of a posting in LMDB.
+
+A second posting in a row reserves room.
+"""
 _KEY_BYTES: Final = 2
 """MessagePack's header of a key in a record."""
 _LIST_KEYS: Final = (48, 40)
@@ -114,14 +117,14 @@ class Sizing:
     parts: bool = False
 
     @property
-    def stored(self) -> float:
-        """Versions in the store, including flagged ones, over window and slack."""
+    def stored_versions(self) -> float:
+        """Versions in the store, including flagged versions, over window and slack."""
         return self.feed.articles_a_day * self.feed.lifetime_s / DAY_S
 
     @property
-    def kept(self) -> float:
+    def kept_versions(self) -> float:
         """Kept versions in the store, which have postings."""
-        return self.stored * (1 - self.feed.copies)
+        return self.stored_versions * (1 - self.feed.copies)
 
     @property
     def record_bytes(self) -> float:
@@ -137,7 +140,12 @@ class Sizing:
     def tables(self) -> TableBytes:
         """Bytes of HBase's tables."""
         return table_bytes(
-            self.stored, self.texts, self.plan, self.feed.copies, keep_bodies=self.keep_bodies, parts=self.parts
+            self.stored_versions,
+            self.texts,
+            self.plan,
+            self.feed.copies,
+            keep_bodies=self.keep_bodies,
+            parts=self.parts,
         )
 
     @property
@@ -148,7 +156,9 @@ class Sizing:
     @property
     def postings_bytes(self) -> float:
         """Bytes of the store's postings, which look-ups read."""
-        return self.tables.postings if self.remote else self.kept * self.plan.postings * self._lmdb_posting_bytes
+        return (
+            self.tables.postings if self.remote else self.kept_versions * self.plan.postings * self._lmdb_posting_bytes
+        )
 
     @property
     def disk_bytes(self) -> float:
@@ -167,7 +177,7 @@ class Sizing:
 
     @property
     def partitions(self) -> int:
-        """Partitions of a topic. Plan ahead: they cannot be removed, and adding some moves ids."""
+        """Partitions of a topic, with room to grow: partitions cannot be removed, and adding some moves ids."""
         return max(PARTITIONS_MIN, self.consumers * PARTITIONS_A_CONSUMER)
 
     @property
@@ -215,7 +225,10 @@ class Sizing:
         return self.remote and self.postings_a_row_and_day >= SET_POSTINGS_MIN
 
     def topics(self, *, verdicts: bool = False, unique: bool = False) -> tuple[TopicSize, ...]:
-        """Return the topics that grow with the feed. The last two exist only if they are configured."""
+        """Return the topics that grow with the feed.
+
+        ``verdicts`` and ``unique`` say whether the last two are configured.
+        """
         a_day, texts, days = self.feed.articles_a_day, self.texts, self.feed.lifetime_s / DAY_S
         flags, kept = a_day * self.feed.copies, a_day * (1 - self.feed.copies)
         all_verdicts = flags * texts.flag_bytes + kept * texts.verdict_bytes
@@ -233,19 +246,21 @@ class Sizing:
 
     @property
     def _lmdb_posting_bytes(self) -> float:
-        a_row = self.kept / (1 << self.plan.plan.key_bits)
+        a_row = self.kept_versions / (1 << self.plan.plan.key_bits)
         return next(each_bytes for most, each_bytes in _LMDB_POSTING_BYTES if a_row <= most)
 
     @property
     def _lmdb_bytes(self) -> float:
-        """Pages in use, and pages that recent transactions replaced and that cannot be reused yet."""
+        """Bytes of the pages in use, and of replaced pages that cannot be reused yet."""
         entries = [entry_page_bytes(self.record_bytes), entry_page_bytes(self.verdict_bytes)]
         lists = [entry_page_bytes(1, key_bytes) for key_bytes in _LIST_KEYS]
-        leaves = [self.stored * each for each in (*entries, *lists, *([entries[1]] if self.keep_bodies else []))]
+        leaves = [
+            self.stored_versions * each for each in (*entries, *lists, *([entries[1]] if self.keep_bodies else []))
+        ]
         changed = sum(_changed_bytes(size, _BATCH) for size in leaves)
         changed += _changed_bytes(self.postings_bytes, _BATCH * (1 - self.feed.copies) * self.plan.postings)
-        bodies = self.stored * self.texts.page_bytes if self.keep_bodies else 0
-        return self.stored * sum((*entries, *lists)) + bodies + self.postings_bytes + _GENERATIONS * changed
+        bodies = self.stored_versions * self.texts.page_bytes if self.keep_bodies else 0
+        return self.stored_versions * sum((*entries, *lists)) + bodies + self.postings_bytes + _GENERATIONS * changed
 
 
 def _changed_bytes(size_bytes: float, touches: float) -> float:

@@ -69,7 +69,9 @@ def _feed(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
     yield SizingFigure("peak", feed.peak, "peak", f"{feed.peak:g} times the average", sources.peak)
     yield SizingFigure("peak_a_s", feed.peak_a_s, "articles a second at peak", f"{feed.peak_a_s:,.0f}", COMPUTED)
     yield SizingFigure("in_window", feed.in_window, "kept in the window", f"{feed.in_window:,}", COMPUTED)
-    yield SizingFigure("stored", found.stored, "articles in the store", f"{found.stored:,.0f}", COMPUTED)
+    yield SizingFigure(
+        "stored", found.stored_versions, "articles in the store", f"{found.stored_versions:,.0f}", COMPUTED
+    )
 
 
 def _articles(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:

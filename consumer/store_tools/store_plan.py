@@ -16,6 +16,7 @@ from storage.interface import PostingStore, StoreUpkeep
 from storage.records import CapacityPlan, StoredVersion
 
 ARTICLES_MAX: Final = 10**12
+"""The maximum number of articles to plan a store for."""
 _ROWS: Final = {16: 256}
 """The number of rows to read, by the bits of a key. If rows are wide, few are enough."""
 _ROWS_OF_LONG_KEYS: Final = 2_048
@@ -30,7 +31,7 @@ _TWO_ERRORS: Final = 2.0
 class StorePlan:
     """A plan for a window of ``window_s`` seconds with this many ``articles``, and why it was chosen.
 
-    ``kept`` is the number of articles in the store, over window and slack. An article reads ``rows``, and writes
+    ``kept`` is the number of kept articles in the store, over window and slack. An article reads ``rows``, and writes
     ``postings`` if it is kept; ``cost`` is the average cost of its look-up. ``configured`` is the plan that consumers
     with this configuration use.
     """
@@ -87,8 +88,7 @@ class WindowSize(NamedTuple):
     """The number of kept articles in a window, and its relative error in both directions.
 
     ``error`` is 0 if articles were counted. It is None if so few postings were found that ``articles`` is an upper
-    bound.
-    ``at_least`` says that rows were wider than the store's cap, so there are more articles.
+    bound. ``at_least`` says that rows were wider than the store's cap, so there are more articles.
     """
 
     articles: int
@@ -97,7 +97,7 @@ class WindowSize(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The lower bound of a 95 % confidence interval."""
+        """The lower bound of a 95 % confidence interval, or 0 if ``articles`` is an upper bound."""
         return 0.0 if self.error is None else self.articles * max(1 - self.error, 0.0)
 
 

@@ -46,7 +46,7 @@ class TextQuery:
     query: Query
     clock: Callable[[], int]
 
-    def about(self, articles: Sequence[Article]) -> list[QueriedText]:
+    def answer(self, articles: Sequence[Article]) -> list[QueriedText]:
         """Return what each article would repeat, in one look-up. Raises the store's errors."""
         versions = unstored_versions(self.engine, self.builder, articles, self.clock())
         return [

@@ -27,7 +27,7 @@ PART_RECORD_BYTES: Final = 800
 """The additional size of a record with ``judge.parts``: anchors and a sample, for texts from 1,000 characters on."""
 _ENGLISH_MAX: Final = 1.4
 _MIXED_MAX: Final = 2.5
-"""Bytes of a character up to which articles count as English, or as mixed."""
+"""Bytes of a character below which articles count as English, or as mixed."""
 _FIXED_BYTES: Final = 392
 """Bytes of a record without keywords, keys and the article's own fields: sketch, digests, reference, numbers."""
 _VERDICT_BYTES: Final = 430

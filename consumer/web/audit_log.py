@@ -15,7 +15,7 @@ import msgspec
 from consumer.model.errors import SinkError
 from consumer.text.timestamps import rfc3339
 from consumer.text.visible import cut, for_terminal
-from storage.files import FileWriting, lock_file, open_or_make, sync_folder
+from storage.files import WriteOptions, lock_file, open_or_make, sync_folder
 
 SCHEMA: Final = "dupwatch.audit/1"
 ID_CHARS_MAX: Final = 512
@@ -89,7 +89,7 @@ class AuditLog:
     ``SinkError`` if the file cannot be opened.
     """
 
-    def __init__(self, path: Path, writing: FileWriting, report: Callable[[object], None]) -> None:
+    def __init__(self, path: Path, writing: WriteOptions, report: Callable[[object], None]) -> None:
         self._path = path
         self._writing = writing
         self._report = report

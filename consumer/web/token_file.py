@@ -29,7 +29,7 @@ from consumer.web.token import (
     digest_of,
     new_secret,
 )
-from storage.files import FILE_MODE, FileWriting, locked_folder, replace_file
+from storage.files import FILE_MODE, WriteOptions, locked_folder, replace_file
 
 SCHEMA: Final = "dupwatch.tokens/1"
 TOKENS_MAX: Final = 10_000
@@ -44,7 +44,7 @@ LIFETIME: Final = timedelta(days=90)
 LIFETIME_MAX: Final = timedelta(days=366)
 LOCK_S: Final = 10.0
 """How long to wait for another process that is changing the file, which takes milliseconds."""
-_WRITING: Final = FileWriting(durable=True, mode=FILE_MODE)
+_WRITING: Final = WriteOptions(durable=True, mode=FILE_MODE)
 
 
 class Signature(NamedTuple):

@@ -1,5 +1,5 @@
-"""Builds each kind of run, and the parts that runs share, from the configuration. It contains no logic of its own.
+"""Builds each kind of run, and the parts that runs share, from the configuration.
 
-Only ``cli``, ``doctor``, ``migration`` and the public module ``dupwatch`` import this package. ``migration`` builds its
-own run from the same parts.
+Of the installed packages, only ``cli``, ``doctor``, ``migration`` and the public module ``dupwatch`` import this one.
+``migration`` builds its own run from the same parts.
 """

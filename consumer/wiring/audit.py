@@ -9,20 +9,20 @@ from pathlib import Path
 from consumer.config.config import Config
 from consumer.model.errors import SinkError
 from consumer.web.audit_log import AuditLog, ChangeRecord
-from consumer.wiring.components import file_writing
+from consumer.wiring.components import write_options
 from storage.clock import now_ms
 
 
 @contextmanager
 def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _: None) -> Iterator[AuditLog | None]:
-    """Open the configured audit log, or yield None without one. Raises ``SinkError`` if the log cannot be written.
+    """Open the configured audit log, or yield None if none is configured. Raises ``SinkError`` if it cannot be written.
 
     ``report`` gets the occurrences of the log. Commands need no ``report``, because a failure ends them with a message.
     """
     if config.service.audit is None:
         yield None
         return
-    with closing(AuditLog(Path(config.service.audit), file_writing(config), report)) as log:
+    with closing(AuditLog(Path(config.service.audit), write_options(config), report)) as log:
         yield log
 
 
@@ -35,7 +35,10 @@ def record_change(audit_log: AuditLog | None, action: str, name: str, result: st
 
 
 def record_changes(audit_log: AuditLog | None, action: str, names: Sequence[str], result: str) -> None:
-    """Record the same change of several things in the audit log, if there is one. Raises ``SinkError``."""
+    """Record the same change of several things in the audit log, if there is one.
+
+    Raises ``SinkError``; nothing is undone.
+    """
     if audit_log is not None and names:
         at_ms, owner = now_ms(), current_user()
         audit_log.append(

@@ -27,7 +27,7 @@ from consumer.model.hooks import Hooks, Outage
 from consumer.wiring import components
 from consumer.wiring.feeds import is_followed, sink_opening
 from storage.clock import now_ms
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 log = logging.getLogger("dupwatch")
 
@@ -58,7 +58,7 @@ class BankReader:
         self._read_s = clock_s()
 
     def read(self) -> None:
-        """Read new entries of the banks. Raises ``BankError``, and changes no known texts, if they cannot be read."""
+        """Read new entries of the banks. If that fails, raises ``BankError`` and changes no known texts."""
         with new_entries(self._banks) as new:
             if new.is_whole:
                 before = len(self._known)
@@ -107,7 +107,7 @@ class BankReader:
 
 
 class CacheWriter:
-    """The writer of the cache of fingerprints. It writes once enough new ones have been computed."""
+    """The writer of the cache of fingerprints. It writes once enough new fingerprints have been computed."""
 
     def __init__(self, cache: BankCache, known: KnownTexts) -> None:
         self._cache = cache
@@ -126,7 +126,7 @@ class CacheWriter:
 
 @contextmanager
 def opened_banks(config: Config) -> Iterator[BankLog]:
-    """Open the configured banks. Raises ``ConfigError`` if none are configured."""
+    """Open the configured banks. Raises ``ConfigError`` if none are configured, or if ``banks.url`` is invalid."""
     if config.banks.url is None:
         raise ConfigError(
             "no banks are configured: add --banks FILE or --banks kafka://HOST:PORT/PREFIX, or set banks.url in the "
@@ -141,7 +141,7 @@ def opened_banks(config: Config) -> Iterator[BankLog]:
 
 
 def read_banks(config: Config) -> Banks:
-    """Return the configured banks. Raises ``BankError`` if they cannot be read."""
+    """Return the configured banks. Raises ``BankError`` if they cannot be read, and the errors of ``opened_banks``."""
     with opened_banks(config) as banks:
         return Banks.of(banks.read().entries)
 
@@ -153,7 +153,7 @@ def followed_banks(
     """Read the configured banks, and follow them while the context is open; yield None if none are configured.
 
     With ``starting``, waits at the start while the banks are unreachable, and may raise ``StoppedBeforeStart``. Raises
-    ``BankError``, a ``ConfigError``, if they cannot be read.
+    ``BankError``, a ``ConfigError``, if the banks cannot be read.
     """
     if config.banks.url is None:
         yield None
@@ -175,7 +175,10 @@ def followed_banks(
 
 
 def known_texts(config: Config, bound: Binding, lexicon: Lexicon, banks: Banks) -> KnownTexts:
-    """Return the items of banks as known texts. Write the configured cache if it lacks enough fingerprints."""
+    """Return the items of banks as known texts.
+
+    Write the configured cache if enough fingerprints are missing from it.
+    """
     cache = _configured_cache(config, bound)
     known = _empty_known_texts(config, bound, lexicon, cache, Hooks().report)
     known.replace(banks.entries())
@@ -205,7 +208,7 @@ def _configured_cache(config: Config, bound: Binding) -> BankCache | None:
         "part_letters": PART_LETTERS_MIN,
     }
     identity = CacheIdentity(described, bound.secret.seal_key)
-    return BankCache(Path(config.banks.cache), identity, FileWriting(durable=False, mode=config.files.bits))
+    return BankCache(Path(config.banks.cache), identity, WriteOptions(durable=False, mode=config.files.bits))
 
 
 @contextmanager

@@ -32,7 +32,8 @@ from storage.records import StoredVersion
 
 Clock = Callable[[], float]
 ROUND_ARTICLES: Final = 2_560
-_SAMPLED: Final = 2_000
+"""The number of articles that are generated and judged in one round."""
+_SAMPLE_MAX: Final = 2_000
 """The maximum number of articles whose sizes are measured."""
 _PAGE: Final = 100
 _WIDE: Final = re.compile("[\uff21-\uff5a]")
@@ -50,7 +51,10 @@ class Calibration(NamedTuple):
 
 @dataclass(slots=True)
 class _Measurement:
-    """The totals of the reports from runs. It stops the current run when the time is up."""
+    """The totals of the reports from runs.
+
+    It stops the current run after the first batch that ends when the time is up.
+    """
 
     clock: Clock
     ends_s: float
@@ -93,7 +97,7 @@ class _Measurement:
     def calibration(self, config: Config, option: str) -> Calibration:
         """Return the result. Sizes are those of stored articles. Raises ``ConfigError`` if no text was judged."""
         with opened_store(config, readonly=True) as store:
-            stored = list(islice(stored_articles(store), _SAMPLED))
+            stored = list(islice(stored_articles(store), _SAMPLE_MAX))
         if not stored or not self.seconds:
             raise ConfigError(f"{option}: no article with a text was judged; name a file that dupwatch run judges")
         judge_s = self.stages["look_up"] + self.stages["settle"]
@@ -111,7 +115,7 @@ def calibrate_on_sample(
     """Judge the articles of a file, until it ends or the time is up. Raises ``ConfigError`` if no text was judged."""
     chosen = config.model_copy(update={"source": config.source.model_copy(update={"url": sample})})
     measurement = _Measurement(clock, clock() + seconds)
-    isolated = _isolated(chosen, scratch, 0)
+    isolated = _isolated_config(chosen, scratch, 0)
     _judge(isolated, measurement)
     return measurement.calibration(isolated, f"--sample {sample}")
 
@@ -126,12 +130,12 @@ def calibrate(
 ) -> Calibration:
     """Judge generated articles in rounds, into one store, until the time is up.
 
-    The first round counts only if it is the only one.
+    The first round counts only if it is the only one. Raises ``ConfigError`` if no text was judged.
     """
     measurement, source = _Measurement(clock, clock() + seconds), scratch / "articles.jsonl"
     chosen = config.model_copy(update={"source": SourceSection(url=str(source))})
     for number in count():
-        isolated = _isolated(chosen, scratch, number)
+        isolated = _isolated_config(chosen, scratch, number)
         _write_articles(source, number, maker.bodies(round_articles))
         _judge(isolated, measurement)
         if measurement.is_over:
@@ -141,7 +145,7 @@ def calibrate(
     raise AssertionError("the rounds do not end")
 
 
-def _isolated(config: Config, scratch: Path, number: int) -> Config:
+def _isolated_config(config: Config, scratch: Path, number: int) -> Config:
     """Return the configuration with sink, store and banks replaced, so that a run writes only to ``scratch``."""
     sink = {"url": str(scratch / f"verdicts-{number}.jsonl"), "emit": "duplicates"}
     return config.model_copy(

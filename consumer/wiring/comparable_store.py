@@ -28,11 +28,11 @@ class BoundStore(NamedTuple):
 
 @contextmanager
 def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore]:
-    """Open the configured store, which must exist. Raises ``StoreMismatch`` if the settings are not the store's."""
+    """Open the configured store, and never create it. Raises ``StoreMismatch`` if the settings are not the store's."""
     # Opening a store with banks for writing would give it the layout of a store with banks.
     opening = config.model_copy(update={"banks": config.banks.model_copy(update={"url": None})})
     with opened_store(opening, readonly=True) as store:
-        bound = bound_to(config, store)
+        bound = bound_store_of(config, store)
         if readonly:
             yield bound
             return
@@ -41,7 +41,7 @@ def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore
         yield bound._replace(compared=bound.compared._replace(store=store))
 
 
-def bound_to(config: Config, store: Store) -> BoundStore:
+def bound_store_of(config: Config, store: Store) -> BoundStore:
     """Return an open store, ready to compare its articles. Raises ``StoreMismatch`` if settings are not the store's."""
     lexicon = lexicon_of(config)
     bound = checked_binding(config, store, lexicon)

@@ -35,10 +35,10 @@ from consumer.model.limits import DecodeLimits, ReadLimits
 from consumer.model.record import RawRecord
 from consumer.reviews.word_index.words import WordCutter
 from consumer.text.timestamps import parse_zone
-from consumer.workers.engines import COMPILED, BankAwareEngine, ChosenEngine, built_engine, chosen_engine
+from consumer.workers.engines import COMPILED, BankAwareEngine, ChosenEngine, chosen_engine, new_engine
 from consumer.workers.pool import Fingerprinting, InlineFingerprinting, ProcessFingerprinting, ThreadedFingerprinting
 from consumer.workers.word_files import WordFiles, load_lexicon
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 
 def scheme_of(config: Config) -> Scheme:
@@ -109,7 +109,7 @@ def engine(
     name = engine_choice(config, bound.settings, lexicon).name
     sketched = sketched or bound.settings.sketched
     scheme, parts = bound.settings.scheme, config.judge.parts
-    built = built_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
+    built = new_engine(name, scheme, lexicon, sketched=sketched, parts=parts, secret=bound.secret)
     return built if known is None else BankAwareEngine(built, lambda: known.known_shingles)
 
 
@@ -123,9 +123,9 @@ def common_hashes(config: Config) -> CommonHashes | None:
     return CommonHashes() if config.judge.parts else None
 
 
-def file_writing(config: Config) -> FileWriting:
+def write_options(config: Config) -> WriteOptions:
     """Return the durability and the mode of written files."""
-    return FileWriting(durable=config.store.durability == "power", mode=config.files.bits)
+    return WriteOptions(durable=config.store.durability == "power", mode=config.files.bits)
 
 
 def read_limits(config: Config) -> ReadLimits:

@@ -88,10 +88,10 @@ _UNREADY_PREFIXES: Final = ("database: ", "run: ")
 class ConsoleResources(NamedTuple):
     """The open resources of a console. Pages use the store ``reads``; releases use ``writes``, which may take longer.
 
-    ``check_settings`` raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that
-    releases must write but this process cannot, or None. ``banks`` is None if none are configured, and ``cutter`` is
-    None if words are not indexed. ``is_demo`` means that the brokers are a mock cluster, which cannot find offsets by
-    time.
+    ``check_settings`` raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that this
+    process may not write although releases need it, or None. ``banks`` is None if none are configured, and ``cutter``
+    is None if words are not indexed. ``is_demo`` means that the brokers are a mock cluster, which cannot find offsets
+    by time.
     """
 
     config: Config
@@ -231,17 +231,17 @@ class ConsoleServer(ListeningServer):
             events,
             webhook_background(webhooks, stopping, running),
             intake,
-            *self._reading_side_topics(stopping),
+            *self._side_topic_work(stopping),
             BackgroundWork("sources", fill, WorkSchedule(_FILL_S, "store"), hooks, stopping),
             BackgroundWork("ranks", ranking, WorkSchedule(_RANKS_S, "database"), hooks, stopping),
             BackgroundWork("counting", count, WorkSchedule(_COUNT_S, "database"), hooks, stopping),
             BackgroundWork("store", probe, WorkSchedule(_PROBE_S, "store"), hooks, stopping),
-            *self._following_banks(progress, stopping),
-            *self._checking_topic(stopping),
+            *self._bank_work(progress, stopping),
+            *self._topic_check(stopping),
             index_background(indexing, progress, hooks, stopping),
         ]
 
-    def _reading_side_topics(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
+    def _side_topic_work(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield the intake of entries other than flags, if the sink is topics."""
         config, database, hooks = self._opened.config, self._opened.database, self._opened.hooks
         backgrounds: dict[str, BackgroundWork] = {}
@@ -252,7 +252,7 @@ class ConsoleServer(ListeningServer):
         hooks.on(SideTopicAssigned, lambda assigned: backgrounds[assigned.thread].report_recovery())
         yield from backgrounds.values()
 
-    def _following_banks(self, progress: ThreadProgress, stopping: threading.Event) -> Iterator[BackgroundWork]:
+    def _bank_work(self, progress: ThreadProgress, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield the work that keeps the shown banks up to date, if any are configured."""
         banks = self._banks
         if banks is None:
@@ -265,7 +265,7 @@ class ConsoleServer(ListeningServer):
 
         yield BackgroundWork("banks", follow, WorkSchedule(_PROBE_S, "banks"), self._opened.hooks, stopping)
 
-    def _checking_topic(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
+    def _topic_check(self, stopping: threading.Event) -> Iterator[BackgroundWork]:
         """Yield the check that warns if the database lacks flags of the topic, but not in a demo or a rebuild."""
         if self._rebuild is None and not self._opened.is_demo:
             check, hooks = self._checks.check_topic, self._opened.hooks

@@ -12,12 +12,12 @@ _SETTING: Final = "console.password_file"
 _FILE: Final = "sqlite:///"
 
 
-def opened_reviews(section: ConsoleSection, *, has_to_be_there: bool = False) -> Database:
-    """Open the database. A missing file is created, or refused with ``has_to_be_there``.
+def opened_reviews(section: ConsoleSection, *, must_exist: bool = False) -> Database:
+    """Open the database. A missing file is created, or refused if it ``must_exist``.
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.
     """
-    if has_to_be_there and _is_missing(section):
+    if must_exist and _is_missing(section):
         raise ConfigError(
             f"console.database = {section.database}: the file does not exist. Name another, or create it with "
             "dupwatch people add"
@@ -30,7 +30,7 @@ def check_database(section: ConsoleSection) -> None:
     parsed_url(section.database, _password(section))
 
 
-def found_tables(section: ConsoleSection) -> TableVersions | None:
+def existing_tables(section: ConsoleSection) -> TableVersions | None:
     """Return the versions of the database's tables; None if its file does not exist yet. Changes nothing.
 
     Raises ``ConfigError`` and ``DatabaseUnavailable``.

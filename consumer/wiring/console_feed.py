@@ -63,10 +63,10 @@ _REFUSED: Final = {
 
 
 def check_sink(config: Config) -> None:
-    """Raise ``ConfigError`` if the console cannot follow the configured sink, or clients have wrong settings."""
+    """Raise ``ConfigError`` if the console cannot follow the configured sink, or settings of its clients are wrong."""
     url = config.sink.url
     if is_followed(config):
-        subscription = flags_read(config)
+        subscription = flag_subscription(config)
         _settings(config, subscription)
         producer_settings(parse_prefix(url).brokers, _options(config, subscription.group), transactional=False)
         return
@@ -95,7 +95,7 @@ class TopicSubscription(NamedTuple):
     group: str
 
 
-def flags_read(config: Config) -> TopicSubscription:
+def flag_subscription(config: Config) -> TopicSubscription:
     """Return the subscription to the topic of flags."""
     return TopicSubscription(sink_topics(config).duplicates_topic, config.console.group)
 
@@ -143,7 +143,7 @@ def source_of(
     config: Config, subscription: TopicSubscription, hooks: Hooks, stopped: Callable[[], bool]
 ) -> TopicEventSource:
     """Return a topic as a source, which continues at its group's offsets."""
-    # Events that were deleted unread are only in the store, and must not hold up the others.
+    # Events that were deleted before they were read are only in the store, and must not hold up the others.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
     return TopicEventSource(
         KafkaSource(_settings(config, subscription), [subscription.topic], LIMITS, options, hooks, stopped)
@@ -165,8 +165,8 @@ def begin_again(config: Config, subscription: TopicSubscription) -> int:
     return sum(high - low for low, high in marks.values())
 
 
-def has_been_read(config: Config, subscription: TopicSubscription) -> bool:
-    """Return whether the group has read events that are still in its topic. Raises ``SourceError``."""
+def has_read_events(config: Config, subscription: TopicSubscription) -> bool:
+    """Return whether the group has committed offsets of events that are still in the topic. Raises ``SourceError``."""
     settings = admin_settings(parse_prefix(config.sink.url).brokers, _options(config, subscription.group))
     with (
         closing(GroupTopics(settings, [subscription.topic])) as topics,
@@ -181,11 +181,11 @@ def flag_sink(config: Config) -> FlagTopic | Path:
     """Return the topic or the file of flags, for the checks of the console's setup."""
     if not is_followed(config):
         return Path(config.sink.url)
-    subscription = flags_read(config)
-    return FlagTopic(subscription.topic, subscription.group, partial(has_been_read, config, subscription))
+    subscription = flag_subscription(config)
+    return FlagTopic(subscription.topic, subscription.group, partial(has_read_events, config, subscription))
 
 
-def is_there(config: Config, subscription: TopicSubscription) -> bool:
+def topic_exists(config: Config, subscription: TopicSubscription) -> bool:
     """Return whether a topic exists, without creating it. Raises ``SourceError`` if brokers refuse or do not answer."""
     settings = _settings(config, subscription)
     brokers = str(settings["bootstrap.servers"])
@@ -208,7 +208,10 @@ class FlagFeed(Protocol):
     """The feed of flags."""
 
     def take_all(self, intake: Intake) -> None:
-        """Take in all existing flags, and from a topic also new ones until the console ends. Raises ``SourceError``."""
+        """Take in all existing flags, and from a topic also new flags until the console ends.
+
+        Raises ``SourceError``.
+        """
         ...
 
     def begin_again(self) -> None:
@@ -221,7 +224,7 @@ class TopicFeed(FlagFeed):
 
     def __init__(self, config: Config, hooks: Hooks, stopped: Callable[[], bool]) -> None:
         self._config = config
-        self._subscription = flags_read(config)
+        self._subscription = flag_subscription(config)
         self._hooks = hooks
         self._stopped = stopped
 
@@ -236,7 +239,7 @@ class TopicFeed(FlagFeed):
 
 
 class FileFeed(FlagFeed):
-    """The file of a run, and the one next to it with the console's releases, which are read back as from a topic."""
+    """The file of a run, and the console's file next to it, whose releases are read back as from a topic."""
 
     def __init__(self, sink: EventFile, own: EventFile, hooks: Hooks) -> None:
         self._sink = sink
@@ -298,7 +301,10 @@ class FlagIntakeWork:
         self._rebuild = rebuild
 
     def work(self) -> bool:
-        """Take in flags. Raises ``SourceError``, ``StoreError`` and ``DatabaseUnavailable``."""
+        """Take in flags; return False.
+
+        Raises ``SourceError``, ``StoreError`` and ``DatabaseUnavailable``, and the errors of ``begin_again``.
+        """
         if self._rebuild == "store":
             with self._progress.at_work():
                 count = add_from_store(self._intake, self._access)

@@ -39,7 +39,7 @@ from consumer.wiring.kafka_parts import sink_topics
 from consumer.wiring.release_run import FlagReleaser, ReleasePlan
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import Clock
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from storage.interface import Store
 
 log = logging.getLogger("dupwatch")
@@ -64,7 +64,7 @@ class EventSink(EventPort, Protocol):
 
 
 class ConsoleFile(EventSink):
-    """The console's own file, next to the run's. It is opened for a few events at a time, and is always durable.
+    """The console's own file, next to the file of the run. It is opened for a few events at a time, and always durable.
 
     Opening the file cuts off an incomplete event that a killed process left. Used by several threads.
     """
@@ -73,7 +73,7 @@ class ConsoleFile(EventSink):
 
     def __init__(self, path: Path, mode: int) -> None:
         self._path = path
-        self._writing = FileWriting(durable=True, mode=mode)
+        self._writing = WriteOptions(durable=True, mode=mode)
         self._lock = threading.Lock()
 
     @override
@@ -103,7 +103,7 @@ class _MessageKey(msgspec.Struct):
 
 
 class TopicEventSink(EventSink):
-    """The topics of consumers, through one producer, which is created when needed and replaced after an error.
+    """The topics of consumers, through one producer, which is created when needed and replaced after a ``SinkError``.
 
     ``proceed`` is called during waits for brokers. For one thread.
     """
@@ -221,11 +221,11 @@ class SinkReleases(ReleasePort):
         self._origins: RecordOrigins | None = None
 
     def prepare(self, versions: Sequence[tuple[str, str]]) -> None:
-        """Note the next versions, so that one search finds the records of all that have no origin."""
+        """Note the next versions, so that one search finds the records of all versions without an origin."""
         self._upcoming, self._origins = versions, None
 
     def release(self, releases: Sequence[PendingRelease]) -> list[ConfigError | SourceError | None]:
-        """Release versions, and send their events to readers."""
+        """Release versions, and send their events to readers. Return the outcomes, as ``ReleasePort`` says."""
         store, read_at_s = self._access(), time.monotonic()
         versions = releasable_versions(store, [(release.article_id, release.version) for release in releases])
         if all(isinstance(version, ConfigError) for version in versions):
@@ -256,9 +256,9 @@ class SinkReleases(ReleasePort):
             clean_record = self._record_to_return(store, version)
             if release.is_patient and isinstance(clean_record, ReturnObstacle) and clean_record.is_passing:
                 outcomes.append(
-                    SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {clean_record.why}")
+                    SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {clean_record.reason}")
                 )
-                # The search may have taken long, and may do so again for the others.
+                # The search may have taken long, and the search for the others may too.
                 break
             outcomes.append(None)
             plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), clean_record)

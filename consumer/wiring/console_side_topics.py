@@ -24,13 +24,13 @@ from consumer.lifecycle.thread_progress import ThreadIdle, ThreadProgressed
 from consumer.model.hooks import Hooks, Outage
 from consumer.model.record import Partition, partition_name
 from consumer.reviews.database import Database
-from consumer.wiring.console_feed import TopicSubscription, begin_again, is_there, source_of
+from consumer.wiring.console_feed import TopicSubscription, begin_again, source_of, topic_exists
 from consumer.wiring.kafka_parts import sink_topics
 
 log = logging.getLogger("dupwatch")
 
 LOOK_S: Final = 15.0
-"""How often the brokers are asked whether a missing topic exists by now."""
+"""The pause before the brokers are asked again whether a missing topic exists by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,11 @@ class SideTopicWork:
         self._has_logged_missing = False
 
     def work(self) -> bool:
-        """Take in entries until the console ends, or the topic cannot be read. Return at once if it is missing."""
-        if not is_there(self._config, self._subscription):
+        """Take in entries until the console ends, or the topic cannot be read; return False.
+
+        Returns at once if the topic is missing.
+        """
+        if not topic_exists(self._config, self._subscription):
             self._log_missing()
             return False
         if self._again:
@@ -122,7 +125,7 @@ class SideTopicWork:
 
 
 def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
-    """Return hooks for another source in the same process. They pass on its reports so that sources can be told apart.
+    """Return hooks for another source in the same process. They pass on its reports so that it can be told apart.
 
     An assignment becomes ``SideTopicAssigned``, since only partitions of flags count as the console's. When partitions
     are taken away, every reported lag becomes 0.

@@ -15,7 +15,7 @@ from consumer.model.errors import ConfigError, StoreMismatch
 from consumer.model.hooks import Hooks
 from consumer.store_tools.text_query import QueriedStore
 from consumer.wiring import stores
-from consumer.wiring.comparable_store import bound_to, checked_binding, queries
+from consumer.wiring.comparable_store import bound_store_of, checked_binding, queries
 from consumer.workers.engines import SerializedEngine
 from storage.errors import StoreUnavailable
 from storage.files import may_write
@@ -27,7 +27,7 @@ log = logging.getLogger("dupwatch")
 STORE_S: Final = 5.0
 """How long a remote store may take to answer a page."""
 StoreAccess = Callable[[], Store]
-"""Returns a store. Raises ``StoreError`` while it is not available."""
+"""Returns a store. Raises ``StoreError`` while the store is not available."""
 
 
 class LazyStore:
@@ -75,7 +75,7 @@ class LazyStore:
 
 
 def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
-    """Return the unwritable path that keeps this process from releasing: of the store, or the console's own file."""
+    """Return the unwritable path that keeps this process from releasing: in the store, or the console's own file."""
     return store_part() or (own if own is not None and not may_write(own) else None)
 
 
@@ -119,7 +119,7 @@ class StoredArticleReader(ArticleReader):
         self._access = access
 
     def read(self, pairs: Sequence[tuple[str, str]], *, bodies: bool = True) -> list[ArticleView | None]:
-        """Return these versions; None for a version that is not in the store or has an invalid name."""
+        """Return these versions, given by id and name; None for a version that is not stored or has an invalid name."""
         references = [storable_reference(*pair) for pair in pairs]
         valid = list(dict.fromkeys(reference for reference in references if reference is not None))
         if not valid:
@@ -170,11 +170,14 @@ class ComparableStores:
         self._opened: QueriedStore | None = None
 
     def __call__(self) -> QueriedStore:
-        """Return the store. Raises ``StoreError`` while it is not available, and ``Fatal`` if its settings differ."""
+        """Return the store.
+
+        Raises ``StoreError`` while it is not available, and ``StoreMismatch`` if its settings differ.
+        """
         store = self._access()
         with self._lock:
             if self._opened is None or self._opened.compared.store is not store:
-                config, compared = bound_to(self._config, store)
+                config, compared = bound_store_of(self._config, store)
                 # Pages use the engine one at a time, but a thread may prepare the items of banks in the meantime.
                 compared = compared._replace(engine=SerializedEngine(compared.engine))
                 self._opened = QueriedStore(compared, queries(config, store, compared.settings))
@@ -182,7 +185,10 @@ class ComparableStores:
 
 
 def completed_config(config: Config) -> Config:
-    """Return the configuration completed with the store's settings; unchanged while these cannot be read."""
+    """Return the configuration completed with the store's settings; unchanged while the store is unavailable.
+
+    Raises other kinds of ``StoreError``.
+    """
     try:
         return stores.completed_config(config, answer_s=STORE_S)
     except StoreUnavailable as error:

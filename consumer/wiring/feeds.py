@@ -43,7 +43,7 @@ def sink_opening(config: Config, hooks: Hooks | None = None, feed: str = "") -> 
         own=(topics_options(config),),
         feed=feed,
         emit=config.sink.emit,
-        writing=components.file_writing(config),
+        writing=components.write_options(config),
         store=kind_of(config.store.url).on_disk(config.store.url),
     )
 
@@ -94,6 +94,9 @@ def check_settings(config: Config, *, create: bool = True) -> None:
     sink_of(config.sink.url).check(config.sink.url, sink_opening(config), create=create)
 
 
-def written_letters(config: Config) -> AbstractContextManager[LetterReader]:
-    """Open the dead letters of the configured sink, or the file of letters that ``sink.url`` names."""
+def open_letters(config: Config) -> AbstractContextManager[LetterReader]:
+    """Open the dead letters of the configured sink, or the file of letters that ``sink.url`` names.
+
+    Raises ``ConfigError`` if the letters of this kind of sink cannot be read back.
+    """
     return sink_of(config.sink.url).letters(config.sink.url, sink_opening(config))

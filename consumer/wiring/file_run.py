@@ -46,10 +46,10 @@ from consumer.wiring.components import (
     field_map,
     file_decoder,
     file_form,
-    file_writing,
     fingerprinting,
     judge_settings,
     lexicon_of,
+    write_options,
 )
 from consumer.wiring.pipeline_factory import (
     Control,
@@ -110,7 +110,7 @@ def check_file(source: FileSource, path: Path, found: Continuation, store: DiskL
 
 
 def written_files(path: Path) -> dict[Path, str]:
-    """Return the files that a run with verdicts in ``path`` writes, and the content of each in words."""
+    """Return the files that a run with verdicts in ``path`` writes, each with a description of its content."""
     checkpoint = checkpoint_path(path)
     return {
         path: "the verdicts",
@@ -121,10 +121,10 @@ def written_files(path: Path) -> dict[Path, str]:
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
-    """Refuse to resume with another source or with other events.
+    """Raise ``ConfigError`` if the run would resume with another source or with other events.
 
-    If the store is missing, also refuse other settings, and to resume a run that has kept articles. Does not open the
-    store, because that would create it.
+    If the store is missing, also raise the error for other settings, and for a run that has kept articles. Does not
+    open the store, because that would create it.
     """
     check_source(before, source.name, source.beginning)
     check_emit(before, config.sink.emit, config.sink.url)
@@ -134,9 +134,9 @@ def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSetti
 
 
 def check_store(before: Checkpoint, store: Store, settings: JudgeSettings) -> None:
-    """Refuse to resume with other settings, or with an empty store although the earlier run has kept articles.
+    """Raise ``ConfigError`` for other settings, or for an empty store although the earlier run has kept articles.
 
-    Call ``bind`` first, because its refusal names the settings that differ.
+    Call ``bind`` first, because its error names the settings that differ.
     """
     check_settings(before, settings.digest())
     _check_not_emptied(before, is_empty=next(store.scan(), None) is None)
@@ -176,7 +176,8 @@ def prepared_run(
     """Build a run over a file or a stream from its configuration, and release its resources afterwards.
 
     The articles of an ``archive`` arrive at their times of publication; ``RecordTimeReplaced`` is reported for each
-    article without such a time. A run with ``filters`` writes the unique articles to ``streams.out``.
+    article whose time is missing or later than the run's begin. A run with ``filters`` writes the unique articles to
+    ``streams.out``.
     """
     feeds.check_pair(config)
     with ExitStack() as resources:
@@ -244,8 +245,8 @@ def _check_articles_apart(config: Config, streams: Streams, source: FileSource) 
 def _clean_feed(verdicts: ReleasingSink, streams: Streams, source: FileSource, resumed_at: Position) -> CleanFeed:
     """Build the writer of unique articles.
 
-    A resumed run appends to the output of earlier ones. These have already written the header up to ``resumed_at``,
-    and the last line, but not its line end if the source lacked it at that time.
+    A resumed run appends to the output of earlier runs. They have already written the header up to ``resumed_at``, and
+    the last line, but not its line end if the source lacked the line end at that time.
     """
     return CleanFeed(verdicts, streams.out, lambda: source.header[resumed_at.offset :] + source.missing_line_end)
 
@@ -259,7 +260,7 @@ def _opening(
         settings=settings.digest(),
         emit=config.sink.emit,
         store=store_identity(config.store.url),
-        writing=file_writing(config),
+        writing=write_options(config),
         limit=PoisonLimit(config.source.poison_share_max, config.source.poison_records_min),
         fields=field_map(config),
         form=file_form(config),
@@ -272,7 +273,7 @@ def _opening(
 def _checked_sink(
     config: Config, streams: Streams, hooks: Hooks, before: Checkpoint | None, source: FileSource
 ) -> SinkArguments:
-    """Return the arguments of the sink. Refuse a sink that the run must not write to; create and change nothing."""
+    """Return the arguments of the sink. Raises ``ConfigError`` if the run must not write to it. Changes nothing."""
     opening = replace(feeds.sink_opening(config, hooks, source.name), streams=streams)
     path = sink_file(config)
     if path is None:

@@ -15,7 +15,7 @@ from consumer.wiring.feeds import sink_opening
 
 
 def sink_topics(config: Config) -> SinkTopics:
-    """Return the topics of the sink. Raises ``ConfigError`` if it names more than one prefix."""
+    """Return the topics of the sink. Raises ``ConfigError`` if ``sink.url`` names more than one prefix."""
     return topics_of(config.sink.url, sink_opening(config))
 
 
@@ -29,7 +29,10 @@ def letters_topic(config: Config) -> tuple[str, str]:
 
 @contextmanager
 def held_partitions(config: Config) -> Iterator[HeldPartitions]:
-    """Open the held partitions of the configured group and topics."""
+    """Open the held partitions of the configured group and topics.
+
+    Raises ``ConfigError`` if the source is not topics.
+    """
     if not source_of(config.source.url).is_shared:
         raise ConfigError("only topics have partitions: name them with --source kafka://HOST:PORT/TOPIC")
     address = parse_kafka(config.source.url)

@@ -38,7 +38,7 @@ from consumer.telemetry.tracing import traced
 from consumer.web.requests import RequestFailed
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.banks import busy_items, followed_banks
-from consumer.wiring.page_server import build_of, consumer_metrics, served
+from consumer.wiring.page_server import build_of, consumer_metrics, serve_pages
 from consumer.wiring.pipeline_factory import (
     Control,
     JudgingParts,
@@ -186,7 +186,7 @@ def _serve_pages(config: Config, hooks: Hooks, resources: ExitStack) -> _RunPage
     for listener in (metrics, health, latest, BatchLog()):
         listener.listen(hooks)
     served_pages = health_pages(health, metrics) | flag_pages(latest, config.http.console_url)
-    return _RunPages(metrics, health, latest, served(config, resources, served_pages, hooks.report))
+    return _RunPages(metrics, health, latest, serve_pages(config, resources, served_pages, hooks.report))
 
 
 def traced_feed(config: Config) -> TracedFeed:

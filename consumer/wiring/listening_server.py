@@ -17,7 +17,7 @@ from consumer.web.server import Server, allow_connections, listening_socket, url
 class ListeningServer:
     """A server that listens as soon as it is created, and answers while it runs. ``close`` stops listening.
 
-    ``name`` is its section of the configuration, for messages. Raises ``ConfigError`` if the server cannot
+    ``name`` is the server's section of the configuration, for messages. Raises ``ConfigError`` if the server cannot
     listen, or a configured file cannot be used.
     """
 

@@ -57,7 +57,7 @@ def exposure_of(config: Config, report: Callable[[object], None]) -> Exposure | 
     return Exposure(address, access, configured_certificate("http", section.tls_certificate, section.tls_key, report))
 
 
-def served(
+def serve_pages(
     config: Config, resources: ExitStack, pages: Mapping[str, ServedPage], report: Callable[[object], None]
 ) -> str | None:
     """Serve the pages until ``resources`` is closed; return their URL, or None if none are served.

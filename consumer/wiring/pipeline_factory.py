@@ -52,8 +52,8 @@ _JOIN_S: Final = 10.0
 def warming(store: Store, common: CommonHashes | None) -> Iterator[None]:
     """Count the hashes of the store's first versions in a thread, until it has enough or the context ends.
 
-    A newly started consumer does not know which notices appear in thousands of articles. The store tells it: versions
-    are in the order of hashes of ids, so the first ones are a random sample.
+    A newly started consumer does not know which notices appear in thousands of articles. It learns that from the store:
+    LMDB and HBase scan versions in the order of hashes of ids, so the first versions are a random sample.
     """
     if common is None:
         yield
@@ -165,7 +165,7 @@ def interruptible_detector(  # noqa: PLR0913  # the parts of a detector
 ) -> Detector:
     """Return a detector that can be interrupted before each call to the store, for up to ``judges`` threads at a time.
 
-    It shares ``common`` with other detectors, if given, and finds ``known`` texts.
+    The detector shares ``common`` with other detectors, if given, and finds ``known`` texts.
     """
     return Detector(
         WatchedStore.interruptible(store, interruption.while_judging),

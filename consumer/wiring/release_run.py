@@ -16,14 +16,20 @@ from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import ReturnObstacle
-from consumer.store_tools.releases import Attribution, FlagReversal, in_force, releasable, release_all
+from consumer.store_tools.releases import (
+    Attribution,
+    FlagReversal,
+    references_in_force,
+    releasable_version,
+    release_all,
+)
 from consumer.wiring import feeds
 from consumer.wiring.source_records import SourceRecords
 from storage.clock import Clock
 from storage.interface import Store
 
 FRESH_S: Final = 0.1
-"""Versions read longer ago than this are read again before their records are sent: a newer one may have arrived."""
+"""Versions read longer ago than this are read again before their records are sent: newer versions may have arrived."""
 _RELEASE_S: Final = 30.0
 NO_RECORD: Final = RawRecord(0, 0, b"", 0, None, None)
 """The record of a release whose article does not return to the clean feed."""
@@ -59,9 +65,9 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
 
 
 class ReleasePlan(NamedTuple):
-    """A flag to undo. ``clean_record`` is the record for the clean feed, or why there is none.
+    """A flag to undo. ``clean_record`` is the record for the clean feed, or the obstacle to sending one.
 
-    Without a clean feed, it is None.
+    It is None if there is no clean feed.
     """
 
     reversal: FlagReversal
@@ -91,14 +97,14 @@ class FlagReleaser:
         records = {plan.reference: plan.clean_record for plan in plans if isinstance(plan.clean_record, RawRecord)}
         if time.monotonic() - read_at_s > FRESH_S:
             # Finding the records took long.
-            current = in_force(self.store, list(records))
+            current = references_in_force(self.store, list(records))
             records = {reference: record for reference, record in records.items() if reference in current}
         answers = [
             JudgedRecord(records.get(plan.reference) or NO_RECORD, event)
             for plan, event in zip(plans, events, strict=True)
         ]
         self.sink.release_all(answers)
-        current = in_force(self.store, list(records))
+        current = references_in_force(self.store, list(records))
         for plan in plans:
             _warn(plan, is_last=plan.reference in current)
         return events
@@ -108,7 +114,7 @@ def _warn(plan: ReleasePlan, *, is_last: bool) -> None:
     """Log why an article does not return to the clean feed, or that it may have returned too late."""
     article_id = plan.reversal.flagged.stored.record.id
     if isinstance(plan.clean_record, ReturnObstacle):
-        log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.clean_record.why)
+        log.warning("%r was released, but is not sent to the clean feed: %s", article_id, plan.clean_record.reason)
     elif plan.clean_record is not None and not is_last:
         log.warning(
             "A newer version of %r arrived during its release: compare its last message in the clean feed with its "
@@ -130,6 +136,6 @@ class SingleReleaser:
         Raises ``ConfigError`` if there is no flag to undo, and the errors of ``FlagReleaser.release``.
         """
         read_at_s = time.monotonic()
-        flagged = releasable(self.releasing.store, article_id, version)
+        flagged = releasable_version(self.releasing.store, article_id, version)
         plan = ReleasePlan(FlagReversal(flagged, attribution), self.records.record_of(flagged))
         return self.releasing.release([plan], read_at_s)[0]

@@ -64,8 +64,8 @@ def prepared_replay(
         resources.callback(source.close)
         # Opened after the source, so that no store is created if the source cannot be read.
         store = resources.enter_context(stores.opened_store(config))
-        their_secret = None if against is None else stores.secret_of_store(config, against)
-        bound = stores.bind(store, settings, config, their_secret)
+        compared_secret = None if against is None else stores.secret_of_store(config, against)
+        bound = stores.bind(store, settings, config, compared_secret)
         known = resources.enter_context(followed_banks(config, bound, lexicon, hooks))
         fingerprinting = components.fingerprinting(config, bound, lexicon, known=known)
         resources.callback(fingerprinting.close)

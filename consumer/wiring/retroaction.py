@@ -42,7 +42,7 @@ class TopicEventWriter:
     @classmethod
     @contextmanager
     def opened(cls, config: Config) -> Iterator[Self]:
-        """Open the topics of the sink. Raises ``ConfigError`` if the sink has none, or they do not exist."""
+        """Open the topics of the sink. Raises ``ConfigError`` if the sink has no topics, or if they do not exist."""
         url = config.sink.url
         if not is_followed(config):
             raise ConfigError(
@@ -82,7 +82,7 @@ class _BrokerDeadline:
 
 
 class ReleasedFlags(NamedTuple):
-    """The new verdicts as events; ``again`` counts those of articles that had been released before."""
+    """The new verdicts as events; ``again`` counts the articles that had been released before."""
 
     events: Sequence[VerdictEvent]
     again: int

@@ -145,6 +145,6 @@ def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: S
         loading = ServiceLoader(config, streams, inbox, hooks, stopping, resources)
         audit_log = resources.enter_context(opened_audit_log(config, hooks.report))
         banks = None if config.banks.url is None else resources.enter_context(opened_banks(config))
-        service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, loading.loaded)
+        service = Service(section, inbox, Logs(audit_log, banks), observers, hooks, loading.load)
         resources.callback(service.close)
         yield service

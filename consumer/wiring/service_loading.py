@@ -1,6 +1,6 @@
 """Loads the parts of the HTTP service: words, engine, store, sink, and the run that judges articles in its inbox.
 
-It waits for a store that is out of reach.
+Loading waits for a store that is out of reach.
 """
 
 from collections.abc import Callable
@@ -87,14 +87,14 @@ def build_requests_pipeline(
 ) -> Pipeline:
     """Build the pipeline that judges the articles in the inbox until the inbox is closed and empty.
 
-    It waits for its store as long as ``interruption`` allows.
+    The pipeline waits for its store as long as ``interruption`` allows.
     """
     return build_pipeline(
         config,
         judging,
         PipelinePorts(
             source=inbox,
-            decode=partial(_decoded, decode=components.file_decoder(config)),
+            decode=partial(_decode, decode=components.file_decoder(config)),
             arrivals=SubmittedArrivals(now_ms),
             sink=sink,
             dead_letters=DeadLetterPolicy(FEED, RefusingSink(sink.replies)),
@@ -107,7 +107,7 @@ def build_requests_pipeline(
     )
 
 
-def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Article:
+def _decode(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Article:
     """Decode a record. Raises ``BadRecord``; only a retraction may have no body."""
     retraction = submitted(record).retraction
     if retraction is not None:
@@ -117,13 +117,13 @@ def _decoded(record: RawRecord, decode: Callable[[RawRecord], Article]) -> Artic
     except BadRecord as error:
         if error.reason != Reason.MISSING_BODY:
             raise
-        raise _no_body() from error
+        raise _missing_body() from error
     if article.body is None:
-        raise _no_body()
+        raise _missing_body()
     return article
 
 
-def _no_body() -> BadRecord:
+def _missing_body() -> BadRecord:
     return BadRecord(Reason.MISSING_BODY, "the article has no body; DELETE /v1/articles/{id} retracts one")
 
 
@@ -157,15 +157,15 @@ class ServiceLoader:
         self._interruption = ReportedDrain(self._progress, Drain(stopping, config.service.drain_s))
         self._resources = resources
 
-    def loaded(self) -> ServiceParts:
+    def load(self) -> ServiceParts:
         """Load the service, and report progress.
 
         Raises ``StoppedBeforeStart`` if the service is stopped in the meantime, and ``Fatal`` and the store's errors.
         """
         with self._progress.at_work():
-            return self._loaded()
+            return self._load()
 
-    def _loaded(self) -> ServiceParts:
+    def _load(self) -> ServiceParts:
         lexicon = components.lexicon_of(self._config)
         # Faults of the configuration itself are reported before any wait for the store.
         components.judge_settings(self._config, lexicon)
@@ -183,7 +183,7 @@ class ServiceLoader:
         self._resources.enter_context(traced(config.tracing, TracedFeed("http"), self._hooks))
         common = components.common_hashes(config)
         self._resources.enter_context(warming(store, common))
-        self._resources.enter_context(StoreProbe(_probed(config, store), self._hooks))
+        self._resources.enter_context(StoreProbe(_probe_opener(config, store), self._hooks))
         query_detector = Detector(
             store,
             settings,
@@ -209,7 +209,7 @@ class ServiceLoader:
             engine=engine,
             builder=builder,
             query=query_detector.query,
-            release=self._resting(SingleReleaser(FlagReleaser(store, sink, now_ms), records).release),
+            release=self._with_rest(SingleReleaser(FlagReleaser(store, sink, now_ms), records).release),
             clock=now_ms,
             is_remote=stores.is_remote(config),
         )
@@ -221,12 +221,12 @@ class ServiceLoader:
             self._interruption,
             self._hooks,
         )
-        # Reports a wrong clock now, not when the first article comes.
+        # This reports a wrong clock now, not when the first article comes.
         pipeline.expiry.begin()
         settle_heap()
         return ServiceParts(judging, pipeline, build_of(settings, chosen.name), (query_detector.tally, judge.tally))
 
-    def _resting(self, release: _Release) -> _Release:
+    def _with_rest(self, release: _Release) -> _Release:
         """Wrap ``release`` to report its thread as idle afterwards, because a wait for brokers reports progress."""
 
         def release_and_rest(article_id: str, version: str | None, attribution: Attribution) -> VerdictEvent:
@@ -279,7 +279,7 @@ class ServiceLoader:
         return store, bound
 
 
-def _probed(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:
+def _probe_opener(config: Config, store: Store) -> Callable[[], AbstractContextManager[Store]]:
     """Return the function that opens the store for a probe: a remote store with a connection of its own."""
     if stores.is_remote(config):
         return partial(stores.opened_store, config, readonly=True, quiet=True, answer_s=ANSWER_S_MAX)

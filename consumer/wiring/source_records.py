@@ -53,7 +53,7 @@ class VersionCheck:
         self._parts: VersionParts | None = None
 
     def is_version(self, record: RawRecord, stored: StoredVersion) -> bool:
-        """Decode a record, and return whether it is this version, in any stretch."""
+        """Decode a record, and return whether it is this version, whatever the version's stretch."""
         with self._lock:
             if self._parts is None:
                 self._parts = self._build()

@@ -44,7 +44,7 @@ def opened_store(
     quiet: bool = False,
     answer_s: float | None = None,
 ) -> Iterator[Store]:
-    """Open the configured store, and close it afterwards. ``report`` gets its occurrences.
+    """Open the configured store, and close it afterwards. ``report`` gets the occurrences of the store.
 
     A wait of more than two seconds is logged unless ``quiet``. With ``answer_s`` a call fails after that time, whatever
     deadlines are configured. Raises ``StoreError``, and ``ConfigError`` for reading a store that ends with its run.
@@ -184,11 +184,14 @@ def _changes(config: Config, complete: Config) -> Iterator[str]:
 
 
 def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret: Secret | None = None) -> Binding:
-    """Bind the store to these settings. Raises ``StoreMismatch``, with the differences, if it is bound to others.
+    """Bind the store to these settings.
+
+    Raises ``StoreMismatch``, with the differences, if it is bound to other settings.
 
     A new store of a keyed scheme gets the configured secret, else ``preferred_secret``, else a random one; a store in
     memory gets the published one instead of a random one. A store without settings is refused if it was made for
     another plan. Once it has settings, they decide, because a consumer that does not know plans may have bound it.
+    Raises ``ConfigError`` if the configured secret cannot be read.
     """
     planned = None if store.settings() is not None else store.planned()
     if planned is not None and planned.plan != settings.plan.name:
@@ -224,7 +227,7 @@ def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret
 
 
 def with_configured_secret(bound: Binding, configured: Secret | None) -> Binding:
-    """Return the binding of a store. Raises ``StoreMismatch`` if another secret is configured."""
+    """Return the binding of a store unchanged. Raises ``StoreMismatch`` if another secret is configured."""
     if configured is not None and bound.settings.scheme.definition.compares_letters and bound.secret != configured:
         raise StoreMismatch(
             f"the store's secret has the id {bound.secret.id}, but the one in fingerprint.secret_file {configured.id}. "
@@ -240,7 +243,10 @@ def unstored_binding(config: Config, settings: JudgeSettings) -> Binding:
 
 
 def secret_of_store(config: Config, url: str) -> Secret | None:
-    """Return the secret of the store at ``url``; None if it has none. Raises ``StoreError``."""
+    """Return the secret of the store at ``url``; None if it has none.
+
+    Raises ``StoreError``, and ``ValueError`` if the stored secret cannot be read.
+    """
     other = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
     with opened_store(other, readonly=True) as store:
         stored = store.settings()
@@ -261,7 +267,7 @@ def configured_secret(config: Config) -> Secret | None:
 def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
     """Return the binding of the store, for commands that read it.
 
-    Raises ``StoreMismatch`` if the store has none, or one made by another version of dupwatch or with other words.
+    Raises ``StoreMismatch`` if the store has no binding, or if another version of dupwatch or other words made it.
     """
     stored = store.settings()
     if stored is None:
@@ -282,7 +288,7 @@ def _log_wait(awaited: str | None) -> None:
         log.warning("Waiting for %s", awaited)
 
 
-def fatal(error: StoreError) -> Fatal:
+def fatal_error(error: StoreError) -> Fatal:
     """Return the error that ends a run after a failure of its store."""
     return StoreMismatch(str(error)) if isinstance(error, StoreRefused) else StoreBroken(str(error))
 
@@ -290,7 +296,8 @@ def fatal(error: StoreError) -> Fatal:
 def record_plan(config: Config, planned: CapacityPlan) -> None:
     """Record the plan that the configured store is made for, and create the store if there is none.
 
-    Raises ``StoreMismatch``, without a change, if it has another plan, and ``ConfigError`` if its kind keeps no plan.
+    Raises ``StoreMismatch`` if the store has another plan, which is not changed, and ``ConfigError`` if its kind keeps
+    no plan.
     """
     kind = kind_of(config.store.url)
     if kind.plan_for is None:

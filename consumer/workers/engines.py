@@ -26,19 +26,19 @@ PYTHON: Final[EngineName] = "python"
 
 
 class ChosenEngine(NamedTuple):
-    """The name of the chosen engine. ``why`` is the version of the compiled one, or why Python's was chosen."""
+    """The name of the chosen engine. ``detail`` is the version of the compiled engine, or why Python's was chosen."""
 
     name: EngineName
-    why: str
+    detail: str
 
     @property
-    def described(self) -> str:
-        """The name and the reason, for people."""
-        return f"{self.name} ({self.why})"
+    def description(self) -> str:
+        """The name and the detail, for people."""
+        return f"{self.name} ({self.detail})"
 
 
 def chosen_engine(choice: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> ChosenEngine:
-    """Return the engine for a scheme. Raises ``ConfigError`` if the compiled one is required but unusable."""
+    """Return the engine for a scheme. Raises ``ConfigError`` if the compiled engine is required but unusable."""
     if choice == PYTHON:
         return ChosenEngine(PYTHON, "fingerprint.engine selects it")
     reason = core_obstacle(scheme, lexicon)
@@ -49,7 +49,7 @@ def chosen_engine(choice: EngineChoice, scheme: Scheme, lexicon: Lexicon) -> Cho
     return ChosenEngine(PYTHON, reason)
 
 
-def built_engine(
+def new_engine(
     name: EngineName,
     scheme: Scheme,
     lexicon: Lexicon,
@@ -65,7 +65,7 @@ def built_engine(
 
 
 class SerializedEngine(Engine):
-    """An engine behind a lock, because the one in Python is not thread-safe."""
+    """An engine behind a lock, because the engine in Python is not thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

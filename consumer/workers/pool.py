@@ -1,4 +1,4 @@
-"""Computes fingerprints: in the calling thread, or in other threads or processes while the previous batch is judged."""
+"""Computes fingerprints: in the calling thread, or in other threads or processes while earlier batches are judged."""
 
 import multiprocessing
 import os
@@ -33,9 +33,12 @@ from consumer.workers.word_files import WordFiles, load_lexicon
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PIECE_CHARS_MAX = 200_000
-"""The maximum size of a piece of a batch: a second of work or less. The run reports progress between pieces."""
+"""The maximum number of characters in a piece of a batch, unless a single text has more.
+
+A piece takes a second or less. The run reports progress between pieces.
+"""
 _GRACE_S = 5.0
-"""How long a worker survives SIGTERM, so that its parent, which gets it too, can finish the current batch."""
+"""How long a worker survives SIGTERM. Its parent gets the signal too, and can finish the current batch."""
 
 
 class TimedFingerprints(NamedTuple):
@@ -67,7 +70,7 @@ class Fingerprinting(Protocol):
 
 
 class InlineFingerprinting(Fingerprinting):
-    """Fingerprinting in the caller's thread, without delay; ``proceed`` is called before each piece and may raise."""
+    """Fingerprinting in the caller's thread, at once; ``proceed`` is called before each piece and may raise."""
 
     def __init__(self, engine: Engine, proceed: Callable[[], None] = UNINTERRUPTED.while_preparing) -> None:
         self._engine = engine
@@ -175,7 +178,10 @@ class ProcessFingerprinting(Fingerprinting):
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals while tasks are submitted. Workers inherit this, until they have installed their handlers."""
+    """Block SIGINT and SIGTERM while tasks are submitted, because that may start workers.
+
+    Workers inherit the blocked signals, and unblock them once their handlers are installed.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -191,7 +197,7 @@ def _worker_died() -> Fatal:
 
 
 def _gather(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Future[TimedFingerprints]":
-    """Return one future for all pieces; a lost worker becomes a ``Fatal`` error."""
+    """Return one future for all pieces, which is cancelled if a piece is. A lost worker becomes a ``Fatal`` error."""
     combined: Future[TimedFingerprints] = Future()
     lock = threading.Lock()
     left = len(futures)
@@ -219,7 +225,7 @@ def _gather(futures: "Sequence[Future[TimedFingerprints]]", hooks: Hooks) -> "Fu
 
 
 def pieces(texts: Sequence[str]) -> list[slice]:
-    """Cut a batch into one or more pieces of at most ``PIECE_CHARS_MAX`` characters, with longer texts on their own."""
+    """Cut a batch into one or more pieces of at most ``PIECE_CHARS_MAX`` characters. A longer text is its own piece."""
     return chunks(texts, PIECE_CHARS_MAX)
 
 
@@ -257,7 +263,7 @@ def _end_later(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent ends; after a SIGKILL of the parent it would wait for work for ever."""
+    """End this worker when its parent ends; if the parent were killed, the worker would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,4 +1,7 @@
-"""Loads the user's word files and the tables of jieba, without importing jieba, which is slow and emits warnings."""
+"""Loads the user's word files, the tables of jieba, and our tables of characters.
+
+It does not import jieba, which is slow and emits warnings.
+"""
 
 import hashlib
 import math
@@ -38,8 +41,8 @@ _CHINESE: Final = Path(__file__).with_name("traditional_chinese.tsv")
 """OpenCC's tables for tw2sp, version 1.4.2, normalised (NOTICE)."""
 _LETTERS: Final = Path(__file__).with_name("letters.tsv")
 _DECORATIONS: Final = Path(__file__).with_name("decorations.tsv")
-# Everything by which jieba splits and weighs words: dictionary, HMM, IDF.
 _DICTIONARY: Final = "dict.txt"
+# Everything by which jieba splits and weighs words: dictionary, HMM, IDF.
 _FILES: Final = (
     _DICTIONARY,
     "finalseg/prob_start.py",
@@ -53,7 +56,7 @@ _FREQUENCY_MAX: Final = 10**9
 
 
 class WordFiles(NamedTuple):
-    """The user's word files, or None for jieba's. Worker processes build their lexicon from them."""
+    """The user's word files, each None if the user has none. Worker processes build their lexicon from them."""
 
     dictionary: Path | None = None
     stop_words: Path | None = None
@@ -61,14 +64,14 @@ class WordFiles(NamedTuple):
 
 
 def load_lexicon(dictionary: Path | None = None, stop_words: Path | None = None, idf: Path | None = None) -> Lexicon:
-    """Return the lexicon of jieba with the user's files; the IDF table is read when the first word is weighed.
+    """Return the lexicon of jieba with the user's files. jieba's IDF table is read when the first word is weighed.
 
     ``dictionary`` adds words to jieba's: on each line a word, and optionally a frequency and a tag, which is ignored.
     ``stop_words`` (one per line) and ``idf`` (a word and a number per line) replace jieba's. Blank lines and the order
     of lines do not matter.
 
     Raises ``ModuleNotFoundError`` if jieba is not installed, ``OSError`` if a file cannot be read, and ``ValueError``
-    with file and line if one of the user's files is invalid.
+    if one of the user's files is invalid. Its message names the file, and the line unless an IDF table has no words.
     """
     folder = _jieba_folder()
     hasher = _jieba_hasher(folder).copy()
@@ -168,7 +171,7 @@ def _decoration_lists() -> DecorationLists:
 
 
 def _stop_words(path: Path) -> frozenset[str]:
-    """Return stop words both in lower case and normalised, so that every scheme finds them."""
+    """Return stop words both in lower case and normalised, so that every scheme finds them. Raises ``ValueError``."""
     stop_words: set[str] = set()
     for number, line in _lines(path):
         if len(line.split()) != 1:
@@ -236,7 +239,10 @@ def _frequency(rest: list[str], where: str) -> int | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the number and stripped text of each line that is not blank; a byte order mark is ignored."""
+    """Yield the number and stripped text of each line that is not blank. Raises ``ValueError`` for other than UTF-8.
+
+    A byte order mark is ignored.
+    """
     for number, raw in enumerate(path.read_bytes().removeprefix(BOM_UTF8).split(b"\n"), 1):
         try:
             line = raw.decode().strip()

@@ -1,4 +1,4 @@
-"""Prints a line for each alert that Alertmanager sends: ``docker compose logs --follow alerts`` shows them.
+"""Prints a line for each alert that Alertmanager sends: ``docker compose logs --follow alerts`` shows these lines.
 
 It accepts webhooks at any path. It runs in the image of dupwatch, or wherever dupwatch is installed.
 """
@@ -21,7 +21,7 @@ ANSWER_S: Final = 10.0
 def lines_of(notification: Any) -> Iterator[str]:  # noqa: ANN401  # whatever JSON holds
     """Yield a line for each alert: when it began or ended, what it is, and its runbook.
 
-    Raises ``LookupError``, ``TypeError`` or ``AttributeError`` for anything except a notification of Alertmanager.
+    Raises ``LookupError``, ``TypeError`` or ``AttributeError`` if this is not a notification of Alertmanager.
     """
     for alert in notification["alerts"]:
         labels, texts = alert["labels"], alert.get("annotations", {})
@@ -73,7 +73,10 @@ class AlertReceiver(BaseHTTPRequestHandler):
 
 
 def alert_server(address: tuple[str, int]) -> ThreadingHTTPServer:
-    """Return a server that listens at this address. It has a thread per request, so a stalled one delays no alert."""
+    """Return a server that listens at this address.
+
+    It has a thread per request, so a stalled request delays no alert.
+    """
     return ThreadingHTTPServer(address, AlertReceiver)
 
 

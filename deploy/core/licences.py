@@ -1,7 +1,7 @@
 """Prints the licences of crates linked into the engine: ``python -m deploy.core.licences > core/THIRD_PARTY``.
 
-Distributors of the engine must pass them on, so wheels and images contain the file. A test fails if the file does not
-match ``core/Cargo.lock``.
+Distributors of the engine must pass these licences on, so wheels and images contain the file. A test fails if the file
+does not match ``core/Cargo.lock``.
 """
 
 import json
@@ -62,20 +62,23 @@ class Crate(NamedTuple):
     folder: Path
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The crate as a line of text."""
         return f"{self.name} {self.version} ({self.licence}) {self.repository}".rstrip()
 
 
 def metadata(manifest: Path = MANIFEST) -> dict[str, Any]:
-    """Return cargo's metadata on the crates in the lock file, including those for other systems."""
+    """Return cargo's metadata on the crates in the lock file, including crates for other systems.
+
+    Raises ``CalledProcessError`` if cargo fails.
+    """
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", str(manifest)]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603  # a command of ours
     found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
 
-def linked(found: Mapping[str, Any]) -> list[Crate]:
+def linked_crates(found: Mapping[str, Any]) -> list[Crate]:
     """Return the crates that are linked in on some system, except build dependencies, macros and our own crate."""
     packages = {package["id"]: package for package in found["packages"]}
     needs = {node["id"]: node["deps"] for node in found["resolve"]["nodes"]}
@@ -92,9 +95,12 @@ def linked(found: Mapping[str, Any]) -> list[Crate]:
 
 
 def third_party(crates: Sequence[Crate]) -> str:
-    """Return the text of the file: the crates, and each licence text once. Raises ``ValueError`` if one is missing."""
+    """Return the text of the file: the crates, and each licence text once.
+
+    Raises ``ValueError`` if a text is missing.
+    """
     apache = [crate for crate in crates if APACHE in alternatives(crate.licence)]
-    lines = "".join(f"  {crate.described}\n" for crate in apache)
+    lines = "".join(f"  {crate.description}\n" for crate in apache)
     carriers: dict[str, list[Crate]] = {}
     for crate in crates:
         for text in _texts(crate, needed=crate not in apache):
@@ -103,7 +109,10 @@ def third_party(crates: Sequence[Crate]) -> str:
 
 
 def alternatives(expression: str) -> list[str]:
-    """Return the licences that an SPDX expression joins by OR or a slash; all of it if it has AND or parentheses."""
+    """Return the licences that an SPDX expression joins by OR or a slash.
+
+    An expression with AND or parentheses is returned whole.
+    """
     return [expression] if re.search(r" AND |\(", expression) else re.split(r" OR |/", expression)
 
 
@@ -122,7 +131,7 @@ def _texts(crate: Crate, *, needed: bool) -> Iterator[str]:
     if needed:
         texts = list(_read(crate, _TEXTS))
         if not texts:
-            raise ValueError(f"{crate.described} has no file with its licence: {crate.folder}")
+            raise ValueError(f"{crate.description} has no file with its licence: {crate.folder}")
         yield from texts
 
 
@@ -132,10 +141,10 @@ def _read(crate: Crate, patterns: Sequence[str]) -> Iterator[str]:
 
 
 def _section(text: str, crates: Sequence[Crate]) -> str:
-    names = "".join(f"{crate.described}\n" for crate in crates)
+    names = "".join(f"{crate.description}\n" for crate in crates)
     return f"\n{_RULE}\n{names}{_RULE}\n\n{text}\n"
 
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # standard output is a text file
-    sys.stdout.write(third_party(linked(metadata())))
+    sys.stdout.write(third_party(linked_crates(metadata())))

@@ -16,7 +16,7 @@ from typing import Final
 MANIFEST: Final = Path(__file__).parents[2] / "core" / "Cargo.toml"
 """Its ``rust-version`` is the oldest Rust that builds the engine."""
 ANSWER_S: Final = 60.0
-"""rustup may have to fetch a toolchain first."""
+"""The time limit for an answer: rustup may have to fetch a toolchain first."""
 
 
 def oldest_rust(manifest: Path = MANIFEST) -> str:
@@ -25,8 +25,8 @@ def oldest_rust(manifest: Path = MANIFEST) -> str:
     return version
 
 
-def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return a sentence that says why the engine cannot be built here and what to do, or None if it can."""
+def build_obstacle(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return a sentence that says why the engine cannot be built here and what to do; None if it can be built."""
     oldest = oldest_rust()
     for program in ("cargo", "rustc"):
         path = shutil.which(program, path=environment.get("PATH"))
@@ -42,7 +42,7 @@ def what_is_missing(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _fault(path: str, oldest: str, environment: Mapping[str, str]) -> str | None:
-    """Return what is wrong with a program of Rust as a phrase, or None."""
+    """Return what is wrong with a program of Rust as a phrase; None if nothing is."""
     try:
         answer = subprocess.run(  # noqa: S603  # a program of the PATH
             [path, "--version"], capture_output=True, text=True, env=environment, timeout=ANSWER_S, check=False
@@ -61,11 +61,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def main() -> int:
-    """Print what is missing, if anything, and return the exit code."""
-    missing = what_is_missing()
-    if missing is None:
+    """Print why the engine cannot be built, if so, and return the exit code."""
+    obstacle = build_obstacle()
+    if obstacle is None:
         return 0
-    print(missing, file=sys.stderr)  # noqa: T201  # what make shows
+    print(obstacle, file=sys.stderr)  # noqa: T201  # what make shows
     return 1
 
 

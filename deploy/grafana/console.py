@@ -89,7 +89,7 @@ _INTAKE: Final = Row(
         ),
         Panel(
             title="Records that were skipped",
-            about="Records that can never be read as a flag or a near miss, by reason. The log says where they are.",
+            about="Records that are invalid for their topic or file, by reason. The log says where they are.",
             queries=(
                 Query(
                     "sum by (reason) (increase(dupwatch_console_events_skipped_total{$of}[$__rate_interval])) > 0",

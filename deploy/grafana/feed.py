@@ -85,7 +85,7 @@ _VERDICTS: Final = Row(
         ),
         Panel(
             title="Copies and near duplicates",
-            about="Copies have the same fingerprint and similarity 1, all others are near.",
+            about="Copies have the same fingerprint and similarity 1. All other duplicates are near.",
             queries=(Query("sum by (kind) (rate(dupwatch_duplicates_total{$of}[$__rate_interval]))", "{{kind}}"),),
             unit="suffix:/s",
             stacked=True,
@@ -211,7 +211,7 @@ _FLOODS: Final = Row(
         ),
         Panel(
             title="Duplicates of known originals",
-            about="Share of the articles judged without postings, which keeps a flood cheap.",
+            about="Share of the articles settled without writing postings, which keeps a flood cheap.",
             queries=(Query(_of_articles("dupwatch_known_copies_total"), "known copies"),),
             unit="percentunit",
             share=True,
@@ -296,7 +296,7 @@ _DRIFT: Final = Row(
         ),
         Panel(
             title="Near misses",
-            about="Kept articles with a pair just under the threshold that was sent. Needs kafka.near_miss_share.",
+            about="Kept articles for which a pair just under the threshold was sent. Needs kafka.near_miss_share.",
             queries=(Query(_of_articles("dupwatch_near_misses_total"), "near misses"),),
             unit="percentunit",
             share=True,

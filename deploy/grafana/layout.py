@@ -191,7 +191,7 @@ def _variables(runbooks: str, listed_by: str) -> list[dict[str, Any]]:
         {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0,
          "current": {}, "refresh": 1, "regex": "", "multi": False, "includeAll": False, "options": []},
         _labels("job", "Job", f"label_values({listed_by}, job)"),
-        _labels("instance", "Consumer", f'label_values({listed_by}{{job=~"$job"}}, instance)'),
+        _labels("instance", "Instance", f'label_values({listed_by}{{job=~"$job"}}, instance)'),
         {"name": "runbooks", "label": "Runbooks at", "type": "textbox", "query": runbooks, "hide": 0,
          "current": {"text": runbooks, "value": runbooks}, "options": []},
     ]  # fmt: skip

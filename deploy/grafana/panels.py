@@ -49,7 +49,7 @@ class Panel:
 
 
 class Row(NamedTuple):
-    """Panels below a heading, from left to right, in several lines where needed."""
+    """Panels below a heading, from left to right, in several lines if they do not fit into one."""
 
     title: str
     panels: tuple[Panel, ...]

@@ -41,7 +41,7 @@ _NOW: Final = Row(
         ),
         stat(
             "Latency, p99",
-            "From the time of a record to its verdict.",
+            "From an article's arrival until its verdict is committed.",
             "histogram_quantile(0.99, sum by (le) (rate(dupwatch_end_to_end_seconds_bucket{$of}[5m])))",
             "s",
             steps=(Step(1, "orange"),),
@@ -84,7 +84,7 @@ _LATENCY: Final = Row(
     (
         Panel(
             title="End to end",
-            about="From the time of a record until its verdict is written and committed. The line is the target.",
+            about="From an article's arrival until its verdict is written and committed. The line is the target.",
             queries=quantiles("dupwatch_end_to_end_seconds"),
             unit="s",
             steps=(Step(1, "orange"),),
@@ -182,7 +182,7 @@ _STAGES: Final = Row(
         ),
         Panel(
             title="Worker utilization",
-            about="How busy one worker process is; without workers, the fingerprinting of the main process.",
+            about="How busy one worker is; without workers, the share of time that the main thread fingerprints.",
             queries=(
                 Query(
                     'sum by (instance) (rate(dupwatch_stage_seconds_sum{$of, stage="fingerprint"}[$__rate_interval]))'

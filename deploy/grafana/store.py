@@ -121,14 +121,16 @@ _COSTS: Final = Row(
     "Cost of judging",
     (
         _distributed(
-            "Candidates", "Earlier versions that share a key with an article.", "dupwatch_article_candidates",
+            "Candidates", "Earlier versions that share a key with an article and may be near it.",
+            "dupwatch_article_candidates",
             "truncated-verdicts",
         ),
         _distributed(
             "Suspects", "Candidates that only the sketch can decide.", "dupwatch_article_suspects",
         ),
         _distributed(
-            "Verifications", "Records that an article was compared with.", "dupwatch_article_verifications",
+            "Verifications", "Records that an article was compared with in one batch of reads.",
+            "dupwatch_article_verifications",
             "truncated-verdicts",
         ),
         Panel(
@@ -170,8 +172,8 @@ _LIMITS: Final = Row(
         ),
         Panel(
             title="Repeated verdicts",
-            about="Versions that had been judged before: replays, or batches that were given up. Returned ones are in "
-            "force again.",
+            about="Versions that had been judged before: replays, or abandoned batches. Returned: versions whose "
+            "content is in force again.",
             queries=(
                 Query(_per_article("dupwatch_verdicts_repeated_total"), "repeated"),
                 Query(_per_article("dupwatch_articles_returned_total"), "returned"),

@@ -1,6 +1,6 @@
 """Check overlays: ``python -m deploy.kubernetes.check OVERLAY...``, in the test environment.
 
-An overlay may have a ``secrets.example.yaml``: the secrets that are created outside of it, with their keys.
+An overlay may have a ``secrets.example.yaml``: the secrets that are created separately, with their keys.
 """
 
 import argparse
@@ -29,13 +29,13 @@ SECRETS: Final = "secrets.example.yaml"
 
 
 def secrets_of(overlay: Path) -> list[Document]:
-    """Return the secrets that are created outside of the overlay."""
+    """Return the secrets that are created separately from the overlay; [] without such a file."""
     path = overlay / SECRETS
     return read(path.read_text()) if path.exists() else []
 
 
 def faults(documents: Sequence[Document], secrets: Sequence[Document], schemas: Schemas) -> list[str]:
-    """Return all faults. Faults of the schema are returned alone, since the other checks rely on valid fields."""
+    """Return all faults. Faults of the schema are returned alone, since the other checks need valid fields."""
     found = list(schema_faults([*documents, *secrets], schemas))
     if found:
         return found

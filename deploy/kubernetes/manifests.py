@@ -11,11 +11,11 @@ import yaml
 
 Document = Mapping[str, Any]
 IN_CLUSTER: Final = re.compile(r"[a-z0-9.-]+?\.([a-z0-9-]+)\.svc(?:\.cluster\.local)?")
-"""The name of a service in the cluster; the group is its namespace."""
+"""The name of a service in the cluster; the group matches its namespace."""
 
 
 class NotBuilt(Exception):  # noqa: N818  # a sentence for a person
-    """kustomize rejects the overlay; the message is its own."""
+    """kustomize rejects the overlay; the message is that of kustomize."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,13 @@ _OUTSIDE: Final = ""
 
 
 class Place(NamedTuple):
-    """A service in the cluster, or, with an empty namespace, a port outside of it."""
+    """A port of services in a namespace of the cluster, or, with an empty namespace, a port outside the cluster."""
 
     namespace: str
     port: int
 
     def __str__(self) -> str:
-        return f"{self.namespace or 'the outside'}:{self.port}"
+        return f"{self.namespace}:{self.port}" if self.namespace else f"port {self.port} outside the cluster"
 
 
 def network_faults(documents: Sequence[Document], settings: Settings) -> Iterator[str]:
@@ -50,7 +50,7 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
         for setting in _CONNECTIONS.get(workload.component, ()):
             for place in _places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
-                    yield f"{workload.where} has no egress to {place} of {setting}"
+                    yield f"{workload.where} has no egress to {place}, which {setting} names"
                 guarded = _GUARDED.get(setting)
                 if guarded and place.namespace and not any(_lets_in(policy, place, workload) for policy in policies):
                     yield f"{workload.where} has no ingress to the {guarded} at {place}"
@@ -62,14 +62,14 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
 
 
 def _value(settings: Settings, setting: str) -> str:
-    """Return a URL of the configuration, empty if it is not set or not used."""
+    """Return the URL in a setting, empty if it is not set or its section is not enabled."""
     section, name = setting.split(".")
     found = settings.sections[section]
     return str(found.get(name, "")) if found.get("enabled", True) else ""
 
 
 def _places(url: str) -> list[Place]:
-    """Return the addresses in a URL, or in several separated by commas."""
+    """Return the places of the addresses in a URL, or in several URLs separated by commas."""
     found = _PLACE.fullmatch(url)
     if found is None or found[1] not in {"kafka", "hbase", *_SCHEME_PORTS}:
         return []

@@ -67,7 +67,7 @@ class Front:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The configuration of an overlay with all its defaults, as sections of names and values."""
+    """The configuration of an overlay with all defaults, as sections of names and values."""
 
     sections: Mapping[str, Any]
 
@@ -79,7 +79,7 @@ class Settings:
         return Front(section["listen"], scheme, asks if setting is not None and section.get(setting) else None)
 
     def grace_s(self, component: str) -> tuple[float, str]:
-        """Return how long a component may take to end, and the setting that says so."""
+        """Return how long a component may take to end, in seconds, and the setting that decides this."""
         if component in _DRAINING:
             section = _SECTIONS[component][0]
             return self.sections[section]["drain_s"] + ENDING_S + PRE_STOP_S, f"{section}.drain_s"
@@ -119,7 +119,7 @@ def program_faults(documents: Sequence[Document], secrets: Sequence[Document], s
 
 
 def _scrape_faults(where: str, endpoint: Mapping[str, Any], front: Front) -> Iterator[str]:
-    """Check that a scrape uses the scheme of the pages, and sends their credentials, but not in the clear."""
+    """Check that a scrape uses the scheme of the pages, and sends their credentials, but not unencrypted."""
     scheme = endpoint.get("scheme", "http").lower()
     if scheme != front.scheme:
         yield f"{where} uses {scheme}, but the pages are served over {front.scheme}"
@@ -198,7 +198,7 @@ def _mounted(workload: Workload, container: Mapping[str, Any], known: Sequence[D
 
 
 def _database(workload: Workload, settings: Settings) -> Iterator[str]:
-    """Check that all replicas have one database, and reach it over TLS if it is outside of the cluster."""
+    """Check that all replicas share one database, and reach it over TLS if it is outside the cluster."""
     url = urlsplit(settings.sections["console"]["database"])
     if not url.scheme.startswith("postgres"):
         yield f"{workload.where}: console.database is a file, which no other replica and no later pod has"

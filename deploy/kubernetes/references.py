@@ -10,7 +10,7 @@ CLUSTER_WIDE = frozenset({"Namespace"})
 
 
 def reference_faults(documents: Sequence[Document], secrets: Sequence[Document]) -> Iterator[str]:
-    """Yield references to missing objects, and selectors without pods. ``secrets`` exist outside of the documents."""
+    """Yield references to missing objects, and selectors without pods. ``secrets`` are created separately."""
     yield from _identities(documents)
     pods = workloads(documents)
     known = [*documents, *secrets]
@@ -114,9 +114,9 @@ def _selections(document: Document, documents: Sequence[Document], pods: Sequenc
         case "Deployment" | "StatefulSet" | "DaemonSet":
             if not selects(spec["selector"], spec["template"]["metadata"]["labels"]):
                 yield f"{where} does not select its own pods"
-            yield from _spread(where, spec["template"])
+            yield from _spread_faults(where, spec["template"])
             if (governing := spec.get("serviceName")) is not None:
-                yield from _governed(where, governing, spec["template"], documents, namespace)
+                yield from _governing_service_faults(where, governing, spec["template"], documents, namespace)
         case "Service":
             chosen = _chosen({"matchLabels": spec.get("selector", {})}, here)
             ports = [port.get("targetPort", port["port"]) for port in spec["ports"]]
@@ -124,7 +124,7 @@ def _selections(document: Document, documents: Sequence[Document], pods: Sequenc
         case "PodDisruptionBudget":
             yield from _selection_faults(where, _chosen(spec["selector"], here), [])
         case "ServiceMonitor":
-            yield from _monitored(
+            yield from _monitor_faults(
                 where, spec, [entry for entry in of_kind(documents, "Service") if namespace_of(entry) == namespace]
             )
         case "NetworkPolicy":
@@ -147,13 +147,13 @@ def _selection_faults(where: str, chosen: Sequence[Workload], ports: Sequence[in
                 yield f"{where} names the port {port}, which {workload.where} does not have"
 
 
-def _spread(where: str, template: Mapping[str, Any]) -> Iterator[str]:
+def _spread_faults(where: str, template: Mapping[str, Any]) -> Iterator[str]:
     for constraint in template["spec"].get("topologySpreadConstraints", ()):
         if not selects(constraint["labelSelector"], template["metadata"]["labels"]):
             yield f"{where} spreads pods over {constraint['topologyKey']} that are not its own"
 
 
-def _governed(
+def _governing_service_faults(
     where: str, name: str, template: Mapping[str, Any], documents: Sequence[Document], namespace: str
 ) -> Iterator[str]:
     """Check the service that gives the pods of a StatefulSet their names."""
@@ -165,7 +165,7 @@ def _governed(
     yield f"{where} is named by the Service {name}, which does not exist"
 
 
-def _monitored(where: str, spec: Mapping[str, Any], services: Sequence[Document]) -> Iterator[str]:
+def _monitor_faults(where: str, spec: Mapping[str, Any], services: Sequence[Document]) -> Iterator[str]:
     chosen = [service for service in services if selects(spec["selector"], service["metadata"].get("labels", {}))]
     if not chosen:
         yield f"{where} selects no service"

@@ -26,24 +26,24 @@ def read_schemas(folder: Path) -> Schemas:
         definition = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)["spec"]
         for version in definition["versions"]:
             names = f"{definition['group']}/{version['name']}", definition["names"]["kind"]
-            found[names] = strict(version["schema"]["openAPIV3Schema"])
+            found[names] = strict_schema(version["schema"]["openAPIV3Schema"])
     return found
 
 
-def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same schema, but rejecting fields that it does not name.
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same schema, but one that rejects fields that it does not name.
 
     The cluster drops such fields silently. Schemas below anyOf and similar keywords name only part of the fields
-    (structural schemas of Kubernetes), so these are left unchanged.
+    (structural schemas of Kubernetes), so they are left unchanged.
     """
     closed = dict(schema)
     if "properties" in closed:
-        closed["properties"] = {name: strict(inner) for name, inner in closed["properties"].items()}
+        closed["properties"] = {name: strict_schema(inner) for name, inner in closed["properties"].items()}
         if not closed.get("x-kubernetes-preserve-unknown-fields"):
             closed.setdefault("additionalProperties", False)
     for inner in ("items", "additionalProperties"):
         if isinstance(closed.get(inner), Mapping):
-            closed[inner] = strict(closed[inner])
+            closed[inner] = strict_schema(closed[inner])
     return closed
 
 

@@ -1,8 +1,8 @@
 """kustomize, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
 
 A kustomize or kubectl on the PATH is used if its kustomize has version 5; otherwise Go builds kustomize. The schemas
-come from the operators' Go modules, whose digests are listed here. Each goes to its own cache folder, named after a
-digest of the versions. A folder is created under another name, and renamed when it is complete.
+come from the operators' Go modules, whose digests are listed here. kustomize and the schemas each go to their own cache
+folder, named after a digest of the versions. A folder is created under another name, and renamed when it is complete.
 """
 
 import fcntl
@@ -67,7 +67,7 @@ class WrongModule(Exception):  # noqa: N818  # as MissingTools
 
 
 def kustomize() -> list[str]:
-    """Return the command that builds a folder. Raises ``MissingTools``, or CalledProcessError if Go fails."""
+    """Return the command that builds a folder. Raises ``MissingTools``, or ``CalledProcessError`` if Go fails."""
     found = _on_path()
     if found is not None:
         return found

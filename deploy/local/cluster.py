@@ -47,7 +47,7 @@ class Cluster(NamedTuple):
 
     @property
     def servers(self) -> dict[str, JavaServer]:
-        """The servers by name, each after those that it needs."""
+        """The servers by name, each after the servers that it needs."""
         return {
             "zookeeper": self.zookeeper,
             "name-node": self.name_node,
@@ -125,7 +125,7 @@ def cluster_of(
 def launch(cluster: Cluster, servers: Sequence[Server], launched: Callable[[], None] = lambda: None) -> None:
     """Launch some of the cluster's servers, those of HBase once ZooKeeper and HDFS are ready.
 
-    The caller must wait until they are ready. ``launched`` is called after each. Raises ``ServerFailed``.
+    The caller must wait until they are ready. ``launched`` is called after each launch. Raises ``ServerFailed``.
     """
     base: list[Server] = [cluster.zookeeper, cluster.name_node, cluster.data_node]
     first = [server for server in servers if server in base or server in cluster.brokers]

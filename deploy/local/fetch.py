@@ -22,7 +22,7 @@ from typing import Final
 
 from deploy.local import postgres
 from deploy.local.java import install, java, maven
-from deploy.local.packages import MissingTools, apt_install, check, missing, packages_of
+from deploy.local.packages import MissingTools, apt_install, check, missing_commands, packages_of
 
 PARTS: Final = ("kafka", "hbase", "shell")
 """Each has a pom file, and a folder of jars in the cache."""
@@ -47,7 +47,7 @@ module Shell
 end
 """
 _FORMAT: Final = b"1"
-"""Incremented whenever the processing of the jars changes."""
+"""Incremented whenever the processing of the jars changes, so that they are processed again."""
 
 
 def home() -> Path:
@@ -58,7 +58,7 @@ def home() -> Path:
 def jars() -> Path:
     """Return the folder of the servers' jars; download them if it does not exist.
 
-    Raises ``java.MissingTools`` without Maven, and ``CalledProcessError`` if Maven fails.
+    Raises ``MissingTools`` without Maven, and ``CalledProcessError`` if Maven fails.
     """
     digest = hashlib.sha256(_FORMAT)
     for part in PARTS:
@@ -127,7 +127,7 @@ def _provide_tools(*, servers_only: bool) -> None:
         install()
     if not servers_only:
         wanted[:0] = [check, postgres.programs]
-        packages = packages_of(missing())
+        packages = packages_of(missing_commands())
         if _lacks([postgres.programs]):
             packages.append(postgres.PACKAGE)
         if packages:

@@ -33,7 +33,8 @@ def options() -> list[str]:
 
 def class_path(conf: Path, jars: Path) -> list[str]:
     """Return Java's arguments for the class path. HBase's jars include those of Hadoop and ZooKeeper."""
-    # The folder may come last (see ``quick``): no jar contains a file with the name of a configuration file.
+    # The folder comes last (see ``quick``), which is harmless: no jar contains a file with the name of a configuration
+    # file.
     return ["-cp", f"{jars / 'hbase'}/*:{conf}"]
 
 
@@ -49,7 +50,7 @@ def hbase_client(zookeeper_port: int) -> dict[str, str]:
 
 
 def write_conf(folder: Path, settings: Mapping[str, str], name: str = "hbase-site.xml", *, info: str = "") -> None:
-    """Write a configuration file, and that of the log: warnings, and the INFO messages of the class ``info``."""
+    """Write a configuration file, and one for the log: warnings, and the INFO messages of the class ``info``."""
     folder.mkdir(parents=True, exist_ok=True)
     properties = "\n".join(
         f"  <property><name>{escape(setting)}</name><value>{escape(value)}</value></property>"

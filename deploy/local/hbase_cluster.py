@@ -10,7 +10,7 @@ from deploy.local.java_server import JavaServer
 from deploy.local.ports import HOST, is_free
 
 SESSION_MS: Final = 6_000
-"""How long after its last sign of life a region server counts as dead. HBase's default is 90 s."""
+"""The time without a sign of life after which a region server counts as dead. HBase's default is 90 s."""
 CALL_MS: Final = 5_000
 """How long master, region servers and gateway wait for a region server that does not answer; by default 60 s.
 
@@ -57,7 +57,7 @@ class ZooKeeper(JavaServer):
         return [*hadoop.class_path(self.folder / "conf", self.jars), main, str(self._settings)]
 
     def ready(self) -> bool:
-        """Return whether it listens."""
+        """Return whether ZooKeeper listens."""
         return not is_free(self.port)
 
     @property
@@ -165,7 +165,7 @@ class RegionServer(JavaServer):
         return [*hadoop.class_path(self.folder / "conf", self.jars), main, "start"]
 
     def ready(self) -> bool:
-        """Return whether the master has told it to serve."""
+        """Return whether the region server has logged that it serves."""
         return self.logged("Serving as localhost")
 
 

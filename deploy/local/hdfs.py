@@ -1,8 +1,8 @@
 """HDFS with one replica: the file system of an HBase that has several region servers.
 
-A local file system is not enough for several. When a region server seems dead, another one replays its log. A server
-that was only suspended would wake up with its log still open, and acknowledge writes that nobody replays. HDFS takes
-the log away from its writer first.
+A local file system is not enough for several region servers. When a region server seems dead, another one replays its
+log. A server that was only suspended would wake up with its log still open, and acknowledge writes that nobody replays.
+HDFS takes the log away from its writer first.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class DataNode(JavaServer):
     kind: ClassVar[str] = "data-node"
 
     def ports(self) -> tuple[int, ...]:
-        """Return the ports for blocks, for calls, and of its pages."""
+        """Return the ports for blocks, for calls, and for its pages."""
         return (self.port, self.ipc_port, self.web_port)
 
     def prepare(self) -> None:

@@ -16,7 +16,7 @@ import sys
 
 
 def _watch(owner: int, program: int) -> None:
-    """Kill the program when the owner ends; return when either has."""
+    """Kill the program when the owner ends. Return when either has ended."""
     try:
         program_end = os.pidfd_open(program)
     except ProcessLookupError:
@@ -34,7 +34,7 @@ def _watch(owner: int, program: int) -> None:
 
 
 def _accept_signals() -> None:
-    """Restore default signals: a program that inherits SIGTERM ignored or blocked could only be killed."""
+    """Restore default signals: a program that inherits an ignored or blocked SIGTERM could only be killed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,4 +1,4 @@
-"""Commands that the distribution provides, and their installation where that is allowed."""
+"""Finds commands that tests need, and installs their packages if that is allowed."""
 
 import os
 import shutil
@@ -25,14 +25,14 @@ class MissingTools(Exception):  # noqa: N818  # it names what is missing
     """Something is not installed; the message says what to install."""
 
 
-def missing(commands: Mapping[str, str] = COMMANDS) -> list[str]:
+def missing_commands(commands: Mapping[str, str] = COMMANDS) -> list[str]:
     """Return the commands that are not installed."""
     return [command for command in commands if shutil.which(command) is None]
 
 
 def check(commands: Mapping[str, str] = COMMANDS) -> None:
     """Raise ``MissingTools`` if one of these commands is not installed."""
-    lacking = missing(commands)
+    lacking = missing_commands(commands)
     if lacking:
         packages = " ".join(packages_of(lacking, commands))
         raise MissingTools(

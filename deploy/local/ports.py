@@ -16,22 +16,22 @@ _STOP: Final = b"\0"
 _HEAD: Final = struct.Struct(">IIi")
 
 
-_left: list[int] = []
+_undrawn: list[int] = []
 
 
 def free_ports(count: int) -> list[int]:
     """Return ports on which nothing listens.
 
     They are drawn at random, so that other processes get different ones. This process gets none of them again before it
-    has got all others, because a server may need a while to listen on its port. Returns fewer if not enough are free.
+    has tried all others, because a server may need a while to listen on its port. Returns fewer if not enough are free.
     """
     found: list[int] = []
     for _ in PORTS:
         if len(found) == count:
             break
-        if not _left:
-            _left.extend(random.sample(PORTS, len(PORTS)))
-        port = _left.pop()
+        if not _undrawn:
+            _undrawn.extend(random.sample(PORTS, len(PORTS)))
+        port = _undrawn.pop()
         if is_free(port):
             found.append(port)
     return found

@@ -1,7 +1,7 @@
 """PostgreSQL, from the distribution's package.
 
-It refuses to run as root, so root starts it as the user that the package creates. Clients need a password, since every
-user of the machine can connect to 127.0.0.1.
+PostgreSQL refuses to run as root, so root starts it as the user that the package creates. Clients need a password,
+since every user of the machine can connect to 127.0.0.1.
 """
 
 import os
@@ -30,7 +30,7 @@ _FOLDER_MODE: Final = 0o711
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs, those of the newest version. Raises ``MissingTools``."""
+    """Return the folder with the programs of the newest PostgreSQL. Raises ``MissingTools`` if there are none."""
     found = [path.parent for path in _FOLDERS.glob("*/bin/initdb")]
     if found:
         return max(found, key=lambda folder: [int(number) for number in re.findall(r"\d+", folder.parent.name)])
@@ -103,7 +103,7 @@ class Postgres(Server):
         return self.logged("database system is ready to accept connections")
 
     def kill9(self) -> None:
-        """Kill it and its processes for clients, which would keep its memory and so prevent a new start."""
+        """Kill the server and its processes for clients, which would keep its memory and so prevent a new start."""
         children = self._children()
         # super() without arguments would fail: it refers to the class before ``slots=True`` replaced it.
         Server.kill9(self)
@@ -123,7 +123,7 @@ class Postgres(Server):
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Return the user to run PostgreSQL if we are root, else None. Raises ``ServerFailed``."""
+    """Return the user to run PostgreSQL as if we are root, else None. Raises ``ServerFailed`` if it does not exist."""
     if os.geteuid() != 0:
         return None
     try:
@@ -133,7 +133,7 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def _as_user() -> list[str]:
-    """Return the beginning of a command that runs a program as that user; empty if we are not root."""
+    """Return the beginning of a command that runs a program as PostgreSQL's user; empty if we are not root."""
     if _account() is None:
         return []
     return ["setpriv", f"--reuid={_ACCOUNT}", f"--regid={_ACCOUNT}", "--init-groups"]

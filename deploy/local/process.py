@@ -56,12 +56,12 @@ class Process(NamedTuple):
         return 0
 
     def terminate(self, wait_s: float) -> None:
-        """Send SIGTERM, wait for it to end, and kill it if that takes longer than ``wait_s``."""
+        """Send SIGTERM, wait for the program to end, and kill it if that takes longer than ``wait_s``."""
         if not self._ended_after(signal.SIGTERM, wait_s):
             self.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until it has ended. Raises ``TimeoutError`` if it does not end."""
+        """Send SIGKILL and wait until the program has ended. Raises ``TimeoutError`` if it does not end."""
         if not self._ended_after(signal.SIGKILL, _KILL_WAIT_S):
             raise TimeoutError(f"process {self.pid} does not end")
 
@@ -84,10 +84,10 @@ class Process(NamedTuple):
 
 
 def launch(command: Sequence[str], log: Path, *, owner: int | None, environment: Mapping[str, str]) -> Process:
-    """Start a detached program; it is killed when the process ``owner`` ends, or never if that is None.
+    """Start a detached program, which is killed when the process ``owner`` ends, unless ``owner`` is None.
 
-    If the owner has already ended, the program is killed at once. Raises ``OSError`` if it could not be started; the
-    log says why.
+    If the owner has already ended, the program is killed at once. Raises ``OSError`` if the program ended at once for
+    another reason, which the log shows, and ``CalledProcessError`` if the launcher failed.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(owner or 0), str(log), *command]
     ran = subprocess.run(launcher, check=True, capture_output=True, text=True, env=environment)  # noqa: S603  # our own
@@ -104,7 +104,7 @@ def _fields(pid: int) -> list[str]:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return []
-    # The program's name comes before, in parentheses, and may contain any characters.
+    # The program's name comes before the state, in parentheses, and may contain any characters.
     return text.rpartition(")")[2].split()
 
 

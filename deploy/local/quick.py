@@ -30,7 +30,7 @@ OPTIONS: Final = (
 """Compile less, and trust the jars."""
 _WRITE_WAIT_S: Final = 60.0
 _OWN_CLASSES: Final = Path("lib", "server", "classes.jsa")
-"""Java's archive of its own classes, which ours extend.
+"""Java's archive of its own classes, which our archives extend.
 
 Without it Java would not start with the options for archives.
 """
@@ -61,7 +61,7 @@ def use_or_write(file: Path, unfinished: Path | None) -> list[str]:
 def write(file: Path, java: str, pid: int) -> None:
     """Let a running program write the archive if there is none; failures are ignored."""
     jcmd = Path(java).resolve().with_name("jcmd")
-    with suppress(OSError, subprocess.SubprocessError), unwritten(file, java) as unfinished:
+    with suppress(OSError, subprocess.SubprocessError), new_archive(file, java) as unfinished:
         if unfinished and jcmd.exists():
             dump = [str(jcmd), str(pid), "VM.cds", "dynamic_dump", str(unfinished)]
             try:
@@ -72,8 +72,8 @@ def write(file: Path, java: str, pid: int) -> None:
 
 
 @contextmanager
-def unwritten(file: Path, java: str) -> Iterator[Path | None]:
-    """Yield where to write the archive; None if it exists, is being written, or cannot be written.
+def new_archive(file: Path, java: str) -> Iterator[Path | None]:
+    """Yield the path to write the archive to; None if the archive exists, is being written, or cannot be written.
 
     The file gets its name when the block has succeeded: Java crashes on a truncated archive, so it must never see one.
     """
@@ -88,7 +88,7 @@ def unwritten(file: Path, java: str) -> Iterator[Path | None]:
             # The folder of the jars may be read-only; that only costs time.
             yield None
             return
-        if not _locked(lock) or file.exists():
+        if not _try_lock(lock) or file.exists():
             yield None
             return
         unfinished = file.with_suffix(".unfinished")
@@ -102,7 +102,7 @@ def _can_write(java: str) -> bool:
     return (Path(java).resolve().parents[1] / _OWN_CLASSES).exists()
 
 
-def _locked(lock: IO[str]) -> bool:
+def _try_lock(lock: IO[str]) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -25,7 +25,7 @@ _CHUNK_BYTES: Final = 1 << 16
 
 
 class RegionsFailed(Exception):  # noqa: N818  # as ServerFailed
-    """A command failed, or the client did; the message has the reason."""
+    """A command or the client failed; the message has the reason."""
 
 
 class Region(NamedTuple):
@@ -73,8 +73,8 @@ class Regions(AbstractContextManager["Regions"]):
         """End the client."""
         self._end()
 
-    def of_tables(self, prefix: str) -> list[Region]:
-        """Return the regions of all tables with this prefix, and of meta. Raises ``RegionsFailed``."""
+    def list_regions(self, prefix: str) -> list[Region]:
+        """Return the regions of all tables with this prefix, and of ``hbase:meta``. Raises ``RegionsFailed``."""
         return [_region(line) for line in self._ask(f"list {prefix}")]
 
     def servers(self) -> list[str]:
@@ -125,7 +125,7 @@ class Regions(AbstractContextManager["Regions"]):
             lines.append(line)
         # A late answer would be taken for the answer to the next command.
         self._end()
-        raise RegionsFailed(f"{command}: no answer within {wait_s:g} s; see {self._log}")
+        raise RegionsFailed(f"{command}: the client has ended, or did not answer within {wait_s:g} s; see {self._log}")
 
     def _line(self, client: _Client, until_s: float) -> str | None:
         """Return the next line, or None if it does not come in time or the client has ended."""

@@ -22,7 +22,7 @@ _LOG_LINES: Final = 30
 
 
 class ServerFailed(Exception):  # noqa: N818  # it is what the server did
-    """A server could not be started; the message contains the end of its log."""
+    """A server could not be started; the message says why, or contains the end of its log."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Server(ABC):
             raise ServerFailed(f"{self.name} is already running, in {self.folder}")
         taken = [str(port) for port in self.ports() if not is_free(port)]
         if taken:
-            # The other program might answer in its place, so that it would seem to have started.
+            # The other program might answer in place of the server, which would seem to have started.
             raise ServerFailed(f"{self.name} needs port {', '.join(taken)}, which another program uses")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.prepare()
@@ -67,7 +67,7 @@ class Server(ABC):
             raise ServerFailed(f"{self.name} did not start: {error}") from error
 
     def wait(self, wait_s: float = START_WAIT_S) -> None:
-        """Wait until it is ready. If that takes too long, kill it and raise ``ServerFailed``."""
+        """Wait until it is ready. If it ends or takes too long, kill it and raise ``ServerFailed``."""
         if wait_until(lambda: not self.alive or self.ready(), wait_s) and self.alive:
             return
         why = f"did not become ready within {wait_s:.0f} s" if self.alive else "ended"
@@ -80,7 +80,7 @@ class Server(ABC):
         self.wait(wait_s)
 
     def stop(self) -> None:
-        """Terminate it, as an operator would, and wait for its end."""
+        """Terminate it, as an operator would, and wait for its end. Kill it if that takes too long."""
         if self.process is not None:
             self.process.terminate(_STOP_WAIT_S)
 
@@ -88,7 +88,7 @@ class Server(ABC):
         """Kill it, as a failing machine would."""
         if self.process is not None and self.alive:
             self.process.kill()
-            # A child that the server was just starting keeps the sockets for a moment longer.
+            # A child that the server was just starting may keep its sockets for a moment longer.
             wait_until(lambda: all(is_free(port) for port in self.ports()), _CHILD_WAIT_S)
 
     @abstractmethod

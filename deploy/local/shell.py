@@ -16,12 +16,15 @@ from deploy.local import fetch, java, quick
 _OPENED: Final = ("java.lang", "java.nio", "sun.nio.ch", "java.io", "java.util")
 _CONF: Final = "--conf"
 _CLIENT_PAUSE: Final = "hbase.client.pause=20"
-"""The shell waits for results in steps of this many milliseconds; the servers are local."""
+"""The shell waits for results in steps of this many milliseconds, which are few because the servers are local."""
 _TABLES: Final = Path(__file__).with_name("tables.rb")
 
 
 def command(conf: Path, arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs the shell. Raises ``java.MissingTools``."""
+    """Return the command that runs the shell.
+
+    Raises ``MissingTools`` and ``CalledProcessError``, as ``fetch.jars`` does.
+    """
     return ruby(conf, _shell(arguments))
 
 
@@ -36,7 +39,7 @@ def make_tables(conf: Path, script: str) -> str:
 
 
 def ruby(conf: Path, arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs Ruby with HBase's classes. Raises ``java.MissingTools``."""
+    """Return the command that runs Ruby with HBase's classes. Raises the errors of ``command``."""
     program = java.java()
     return _ruby(program, conf, arguments, quick.use_or_write(_archive(program), None))
 
@@ -44,7 +47,7 @@ def ruby(conf: Path, arguments: Sequence[str]) -> list[str]:
 def _run(conf: Path, ruby: Sequence[str], script: str) -> str:
     program = java.java()
     archive = _archive(program)
-    with quick.unwritten(archive, program) as unfinished:
+    with quick.new_archive(archive, program) as unfinished:
         ran = subprocess.run(  # noqa: S603  # the command is ours
             _ruby(program, conf, ruby, quick.use_or_write(archive, unfinished)),
             input=script,

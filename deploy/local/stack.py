@@ -58,9 +58,9 @@ _MINUTE_S: Final = 60
 class Stack(NamedTuple):
     """The servers of the stack, running or not.
 
-    ``servers`` has them by their names in the state file, each after those that it needs. ``launch`` starts some of
-    them, and calls its second argument after each. ``kafka`` are the bootstrap servers, ``conf`` the configuration for
-    clients of HBase.
+    ``servers`` has them by their names in the state file, each after the servers that it needs. ``launch`` starts some
+    of them, and calls its second argument after each. ``kafka`` are the bootstrap servers, ``conf`` the configuration
+    for clients of HBase.
     """
 
     layout: str
@@ -73,7 +73,7 @@ class Stack(NamedTuple):
 
     @property
     def addresses(self) -> tuple[str, str]:
-        """The values for ``--source`` and ``--store``."""
+        """The value for ``--source`` up to the topic, and the value for ``--store``."""
         return f"kafka://{self.kafka}", self.store(NAMESPACE)
 
     def store(self, namespace: str) -> str:
@@ -88,7 +88,10 @@ class Stack(NamedTuple):
 
 
 def up(owner: int | None = None, *, cluster: bool = False) -> Stack:
-    """Start the servers that are not running, and create the tables. They are killed when ``owner`` ends."""
+    """Start the servers that are not running, and create the tables.
+
+    The started servers are killed when ``owner`` ends. Raises ``ServerFailed`` and ``MissingTools``.
+    """
     with _locked():
         stack = _stack(_state(), _CLUSTER if cluster else _SINGLE)
         missing = [server for server in stack.servers.values() if not server.alive]
@@ -122,7 +125,7 @@ def down(*, wipe: bool = False) -> list[str]:
 
 
 def status() -> list[tuple[str, ...]]:
-    """Return a line for each server: name, process id, port, memory, running time."""
+    """Return name, process id, port, memory and running time of each server, as text; [] without a stack."""
     state = _state()
     if not state:
         return []
@@ -138,7 +141,7 @@ def status() -> list[tuple[str, ...]]:
 
 
 def conf_of_stack() -> Path:
-    """Return the configuration for clients of the stack's HBase."""
+    """Return the configuration for clients of the stack's HBase. Raises ``SystemExit`` if there is none yet."""
     conf = _conf(_state().get("layout", _SINGLE))
     if not conf.is_dir():
         raise SystemExit("There is no local HBase yet; start it with: make stack-up")
@@ -180,7 +183,7 @@ def _write_state(stack: Stack) -> None:
 def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = False) -> Stack:
     """Return the servers at the ports of the state, or at free ones. With ``running``, none of them can be launched.
 
-    Then neither Java nor jars are needed. Raises ``ServerFailed`` if servers of another layout run.
+    With ``running``, neither Java nor jars are needed. Raises ``ServerFailed`` if servers of another layout run.
     """
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
     # A server that was not launched yet when the state was written has no process there.
@@ -190,7 +193,7 @@ def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = 
     if alive and layout not in (None, found):
         raise ServerFailed(f"The running stack is {_LAYOUTS[found]}; stop it first: make stack-down")
     layout = layout or found
-    # Servers must find those that are still running; if none is, a port may have been taken by now.
+    # New servers must find the servers that are still running. If none runs, a port may have been taken by now.
     ports = state["ports"] if running or alive else _free(CLUSTER_PORTS if layout == _CLUSTER else _PORTS)
     common = {"jars": jars, "java": program}
     stack = (_cluster if layout == _CLUSTER else _single)(ports, common)

@@ -1,4 +1,4 @@
-"""Fetches OpenAPI Generator and runs it: ``python -m deploy.openapi.generator``.
+"""Fetches OpenAPI Generator, and runs it for tests. ``python -m deploy.openapi.generator`` only fetches it.
 
 The jar comes from Maven, into the cache of ``deploy.local.fetch``; a lock lets one process fetch it while others wait.
 """
@@ -46,7 +46,10 @@ def _fetch(path: Path) -> None:
 
 
 def generate(document: Path, package: str, folder: Path) -> None:
-    """Write a Python client of this name into a folder. Raises ``CalledProcessError`` with the generator's output."""
+    """Write a Python client of this name into a folder.
+
+    Raises ``CalledProcessError`` with the generator's output, and the errors of ``jar``.
+    """
     command = [java(), "-jar", str(jar()), "generate", "-g", "python", "-i", str(document), "-o", str(folder)]
     subprocess.run([*command, "--package-name", package], check=True, capture_output=True)  # noqa: S603  # ours
 

@@ -71,7 +71,7 @@ class Articles:
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions, or None for a missing one. Pending cells are cached for ``settle``."""
+        """Read versions, or None for a missing one. Cache pending cells for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
@@ -91,7 +91,10 @@ class Articles:
         ]
 
     def settle(self, calls: Calls, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-        """Replace pending cells with settled ones; cells that are not in the cache are read first."""
+        """Replace pending cells with settled ones. Return True where the stored verdict is the given one.
+
+        Cells that are not in the cache are read first.
+        """
         stored = {reference: self._pending.take(reference) for reference, _ in verdicts}
         uncached = [reference for reference, cell in stored.items() if cell is None]
         places = [(reference[:ID_HASH_BYTES], cells.version_column(reference)) for reference in uncached]
@@ -112,7 +115,7 @@ class Articles:
         return [outcomes[reference] for reference, _ in verdicts]
 
     def release(self, calls: Calls, releases: Sequence[Release]) -> list[bytes | None]:
-        """Replace settled cells with released ones; return the effective verdicts, or None without a release."""
+        """Replace settled cells with released ones. Return the events of all releases, or None where there is none."""
         places = [(release.reference[:ID_HASH_BYTES], cells.version_column(release.reference)) for release in releases]
         before = zip(releases, read_cells(calls, self._table, places), strict=True)
         swaps = {release: swap for release, cell in before if isinstance(swap := _decide_release(release, cell), Swap)}

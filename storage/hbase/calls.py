@@ -17,7 +17,7 @@ from storage.hbase.failures import ConnectionLost, RequestDenied, permanent_erro
 from storage.hbase.options import HbaseOptions, StoreAddress
 from storage.hbase.pool import Pool
 from storage.hbase.row_answers import CellShape, RowCells
-from storage.hbase.tables import UnusableTables, out_of_use
+from storage.hbase.tables import UnusableTables, unusable_tables
 from storage.hbase.waits import Deadline, Tell, Waits
 from storage.watched import Operation, StoreConnected, StoreRepeated, StoreReport
 
@@ -25,8 +25,8 @@ _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
 _OtherAnswer = TypeVar("_OtherAnswer")
 
-CHANGES_AT_ONCE: Final = 2_000
-CHANGE_BYTES_AT_ONCE: Final = 4 << 20
+CHANGES_AT_ONCE_MAX: Final = 2_000
+CHANGE_BYTES_AT_ONCE_MAX: Final = 4 << 20
 """The maximum number of changes in one request, and their bytes. A gateway reads at most 100 MB, all into memory."""
 SWAPS_APART_MIN: Final = 16
 """Fewer compare-and-sets are not worth their own connection."""
@@ -35,8 +35,8 @@ ROWS_APART_MIN: Final = 16
 _PAUSE_S: Final = 0.025
 _PAUSE_MAX_S: Final = 2.0
 _PAUSE_DOUBLINGS_MAX: Final = 10
-_EXAMINED_S: Final = 2.0
-_EXAMINED_SHARE: Final = 0.25
+_EXAMINE_S_MAX: Final = 2.0
+_EXAMINE_SHARE_MAX: Final = 0.25
 """The maximum time to examine the cause of a failed call, in seconds and as a share of the call's deadline."""
 
 
@@ -69,7 +69,7 @@ class Gateways:
     def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
         """Call these functions, several at a time, and return their results.
 
-        If some fail, raise the first of their errors in order.
+        If some fail, raise the error of the first failed function in order.
         """
         if len(works) == 1:
             return [works[0]()]
@@ -81,7 +81,7 @@ class Gateways:
     def side_by_side(
         self, first: Callable[[], _Answer], second: Callable[[], _OtherAnswer]
     ) -> tuple[_Answer, _OtherAnswer]:
-        """Call two functions at the same time, and return both results. Raise the error of either.
+        """Call two functions at the same time, and return both results. If both fail, raise the error of the first.
 
         Both may use ``spread``. The second has its own thread: in the pool, functions that wait for others could take
         all threads.
@@ -107,8 +107,9 @@ class Gateways:
 class Calls:
     """The requests of one call of the store.
 
-    Every method raises the store's error as soon as HBase reports a failure that waiting would not cure. After the
-    deadline it raises ``StoreUnavailable``, or ``StoreRefused`` if a table of the store turns out to be missing.
+    Every method that sends requests raises the store's error as soon as HBase reports a failure that waiting would not
+    cure. After the deadline all of them except ``swap`` raise ``StoreUnavailable``, or ``StoreRefused`` if a table of
+    the store turns out to be missing.
     """
 
     gateways: Gateways
@@ -149,16 +150,17 @@ class Calls:
         return self.ask(lambda connection: connection.row_cells(table, rows, families, shape, bytes_max, check_after))
 
     def share(self, count: int, at_once: int) -> int:
-        """Return how many of ``count`` rows go into one request, so that all connections get some, but not too few."""
+        """Return how many of ``count`` rows go into one request, so that all connections get some, but none too few."""
         each = -(-count // self.gateways.options.connections_max)
         return min(max(each, ROWS_APART_MIN), at_once)
 
     def change(self, table: bytes, changes: Iterable[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells, in any order. After an error the call may be repeated.
 
-        With ``until_ms`` all changes are deletes, which affect only cells written by that time of the server's clock.
+        With ``until_ms`` all changes must be deletes. They affect only cells written by that time of the server's
+        clock.
         """
-        self.gateways.spread([partial(self._change, table, some, until_ms) for some in _affordable(changes)])
+        self.gateways.spread([partial(self._change, table, some, until_ms) for some in _requests(changes)])
 
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | None]:
         """Compare and set each cell once; return None where the outcome is unknown."""
@@ -169,7 +171,7 @@ class Calls:
         return [outcome for part in self.gateways.spread(works) for outcome in part]
 
     def scan(self, selection: ScanSelection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
-        """Return the result of ``work`` on the rows of a selection. After an error the scan starts again."""
+        """Return the result of ``work`` on the rows of a selection. After a temporary error the scan starts again."""
 
         def walk(connection: GatewayConnection) -> _Answer:
             with closing(connection.scan(selection)) as found:
@@ -193,18 +195,18 @@ class Calls:
                     self._raise_permanent(denied)
                     self.pause(denied)
 
-    def pause(self, why: Exception) -> None:
+    def pause(self, cause: Exception) -> None:
         """Wait for a random time that grows with each attempt. Raise an error if the deadline would pass first."""
         doublings = min(next(self._pauses), _PAUSE_DOUBLINGS_MAX)
         wait_s = min(_PAUSE_S * 2**doublings, _PAUSE_MAX_S) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
         # The last attempt, cut off by the deadline, reports only a time-out; the failure before it names the cause.
         if self.deadline.left_s > 0 or not self._reasons:
-            self._reasons[:] = [why]
+            self._reasons[:] = [cause]
         if wait_s >= self.deadline.left_s:
-            raise self._given_up(self._reasons[0]) from why
+            raise self._deadline_error(self._reasons[0]) from cause
         if self.operation is not None and self.gateways.report is not None:
             self.gateways.report(StoreRepeated(self.operation))
-        self.gateways.waits.failed(why)
+        self.gateways.waits.note_failure(cause)
         time.sleep(wait_s)
 
     def _rows(
@@ -226,26 +228,26 @@ class Calls:
                 self._raise_permanent(outcome)
         return [None if isinstance(outcome, RequestDenied) else outcome for outcome in outcomes]
 
-    def _given_up(self, why: Exception) -> StoreError:
+    def _deadline_error(self, cause: Exception) -> StoreError:
         """Return the error of a call that was repeated until its deadline.
 
         HBase's answer to a batch does not distinguish a missing table from one whose regions move ("Failed 2 actions:
         feed:postings"). So the master is asked for its tables, but only now, after temporary failures had time to end.
         """
-        found = self._out_of_use()
+        found = self._unusable_tables()
         if found.missing:
             return StoreRefused(found.missing)
         advice = "Check that the gateways of store.url and HBase run; dupwatch doctor checks each."
-        reason = " ".join(found.disabled) or f"{str(why).rstrip('.')}. {advice}"
+        reason = " ".join(found.disabled) or f"{str(cause).rstrip('.')}. {advice}"
         within = f"within {self.gateways.options.deadline_s:g} seconds"
         return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")
 
-    def _out_of_use(self) -> UnusableTables:
+    def _unusable_tables(self) -> UnusableTables:
         place, options = self.gateways.place, self.gateways.options
-        moment = Deadline.after(min(_EXAMINED_S, _EXAMINED_SHARE * options.deadline_s))
+        moment = Deadline.after(min(_EXAMINE_S_MAX, _EXAMINE_SHARE_MAX * options.deadline_s))
         try:
             with self.gateways.pool.connection(moment) as connection:
-                return out_of_use(connection, place, options.seen_ttl_s)
+                return unusable_tables(connection, place, options.seen_ttl_s)
         except (ConnectionLost, RequestDenied):
             return UnusableTables()
 
@@ -268,14 +270,14 @@ def _answer(future: "Future[_Answer]", work: Callable[[], _Answer]) -> None:
         future.set_exception(error)
 
 
-def _affordable(changes: Iterable[CellChange]) -> Iterator[list[CellChange]]:
-    """Split changes into pieces of one request each, sorted by row."""
+def _requests(changes: Iterable[CellChange]) -> Iterator[list[CellChange]]:
+    """Sort changes by row, and split them into pieces of one request each."""
     ordered = iter(sorted(changes, key=lambda change: change.row))
     piece: list[CellChange] = []
     size_bytes = 0
     for change in ordered:
         change_bytes = len(change.row) + len(change.column) + len(change.value or b"")
-        if piece and (len(piece) == CHANGES_AT_ONCE or size_bytes + change_bytes > CHANGE_BYTES_AT_ONCE):
+        if piece and (len(piece) == CHANGES_AT_ONCE_MAX or size_bytes + change_bytes > CHANGE_BYTES_AT_ONCE_MAX):
             yield piece
             piece, size_bytes = [], 0
         piece.append(change)

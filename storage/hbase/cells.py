@@ -18,7 +18,7 @@ import msgspec
 from storage.bodies import UnreadableBodyError, unpack_body
 from storage.errors import StoreDamaged
 from storage.hbase.connection import Columns
-from storage.hbase.failures import damaged
+from storage.hbase.failures import damage_error
 from storage.postings import POSTING_LAYOUTS
 from storage.records import (
     ID_HASH_BYTES,
@@ -78,13 +78,16 @@ def pending_cell(record: Record) -> bytes:
 
 
 def settled_cell(pending: bytes, verdict: bytes) -> bytes:
-    """Encode the same version with its verdict, which may be empty."""
+    """Encode the version in a pending cell with its verdict, which may be empty."""
     _, _, record_bytes = _HEAD.unpack_from(pending)
     return _HEAD.pack(_FORMAT, _SETTLED, record_bytes) + pending[_HEAD.size :] + verdict
 
 
 def released_cell(settled: bytes, event: bytes, released_from: bytes) -> bytes:
-    """Encode the same version as released: the flag stays in the cell, and ``event`` becomes the verdict."""
+    """Encode the version in a settled cell as released.
+
+    The flag stays in the cell, and ``event`` becomes the verdict.
+    """
     _, _, record_bytes = _HEAD.unpack_from(settled)
     record, flag = settled[_HEAD.size : _HEAD.size + record_bytes], settled[_HEAD.size + record_bytes :]
     release = _RELEASE.pack(released_from, len(flag))
@@ -94,18 +97,18 @@ def released_cell(settled: bytes, event: bytes, released_from: bytes) -> bytes:
 def verdict_in(cell: bytes, reference: bytes) -> bytes | None:
     """Return the effective verdict in a version's cell: a release's event if there is one, None while pending.
 
-    Raises ``StoreDamaged`` for any other cell.
+    Raises ``StoreDamaged`` if the cell is not a version's, or is damaged.
     """
-    return _effective_of(cell, reference).verdict
+    return _effective_verdict_at(cell, reference).verdict
 
 
 def is_released(cell: bytes, reference: bytes) -> bool:
-    """Return whether a version's cell has a release. Raises ``StoreDamaged`` for any other cell."""
-    return _effective_of(cell, reference).released_from is not None
+    """Return whether a version's cell has a release. Raises ``StoreDamaged`` as ``verdict_in`` does."""
+    return _effective_verdict_at(cell, reference).released_from is not None
 
 
 def body_in(cell: bytes, reference: bytes) -> str:
-    """Decode the text of a version. Raises ``StoreDamaged``."""
+    """Decode the text of a version. Raises ``StoreDamaged`` if that is not possible."""
     try:
         return unpack_body(cell)
     except _UNREADABLE as error:
@@ -173,7 +176,7 @@ def decode_row(id_hash: bytes, columns: Columns) -> ArticleRow:
 
 
 def _version(cell: bytes, reference: bytes) -> StoredCell:
-    verdict, released_from, record_bytes = _effective(cell)
+    verdict, released_from, record_bytes = _effective_verdict(cell)
     record = _decode_record(memoryview(cell)[_HEAD.size : _HEAD.size + record_bytes])
     if record.reference != reference:
         raise _DamagedCellError(f"it holds another version, {record.reference.hex()}")
@@ -200,17 +203,17 @@ class _EffectiveVerdict(NamedTuple):
 
 
 def _damaged_at(row: bytes, column: bytes, error: Exception) -> StoreDamaged:
-    return damaged(f"The cell {column!r} in the row {row.hex()} of articles", error)
+    return damage_error(f"The cell {column!r} in the row {row.hex()} of articles", error)
 
 
-def _effective_of(cell: bytes, reference: bytes) -> _EffectiveVerdict:
+def _effective_verdict_at(cell: bytes, reference: bytes) -> _EffectiveVerdict:
     try:
-        return _effective(cell)
+        return _effective_verdict(cell)
     except _DamagedCellError as error:
         raise _damaged_at(reference[:ID_HASH_BYTES], version_column(reference), error) from error
 
 
-def _effective(cell: bytes) -> _EffectiveVerdict:
+def _effective_verdict(cell: bytes) -> _EffectiveVerdict:
     state, record_bytes = _head(cell)
     tail = _HEAD.size + record_bytes
     if state == _PENDING:
@@ -270,8 +273,8 @@ class CellCache:
         with self._lock:
             return self._cells.pop(reference, None)
 
-    def known(self, references: Sequence[bytes]) -> list[bytes]:
-        """Return the cached values, empty for references without one."""
+    def read(self, references: Sequence[bytes]) -> list[bytes]:
+        """Return the cached value of each reference, empty if there is none."""
         with self._lock:
             cells = [self._cells.get(reference, b"") for reference in references]
             for reference, cell in zip(references, cells, strict=True):

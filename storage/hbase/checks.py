@@ -27,11 +27,11 @@ _PROBE_SUFFIX: Final = b"\0"
 
 
 class _ServerRegions(NamedTuple):
-    """The regions of one server, those that did not answer, and the first error."""
+    """The regions of one server, the silent regions among them, and the first error."""
 
     places: Sequence[RegionPlace]
     silent: Sequence[RegionPlace] = ()
-    why: str = ""
+    error: str = ""
 
 
 def gateways_s_max(place: StoreAddress) -> float:
@@ -40,7 +40,7 @@ def gateways_s_max(place: StoreAddress) -> float:
 
 
 def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[StoreFinding]:
-    """List the tables through each gateway, and check the tables and their regions.
+    """List the tables through each gateway, check the tables and their regions, and yield the findings.
 
     Cells must live at least ``options.ttl_min_s`` in the tables.
     """
@@ -81,13 +81,14 @@ def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[Sto
     # Regions are checked even if no gateway could open the store: a running gateway waits for a region server that
     # hangs.
     with closing(Gateways(place, check_options)) as gateways:
-        yield from findings_through(gateways)
+        yield from region_findings(gateways)
 
 
-def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
+def region_findings(gateways: Gateways) -> Iterator[StoreFinding]:
     """Read a missing row from every region, and yield a finding on each server with regions that do not answer.
 
-    Yields nothing if no gateway can be reached: unreachable gateways have their own findings.
+    Yields an ``ok`` finding if all answer, and a ``broken`` one if a gateway cannot list the regions. Yields nothing if
+    no gateway can be reached, because unreachable gateways have their own findings.
     """
     schema = schema_of(gateways.place.namespace, FOREVER_S, seen_ttl_s=gateways.options.seen_ttl_s)
     places: list[RegionPlace] = []
@@ -110,7 +111,7 @@ def findings_through(gateways: Gateways) -> Iterator[StoreFinding]:
     servers = gateways.spread([partial(_probe, gateways, schema, tuple(regions)) for _, regions in by_server])
     for server in servers:
         if server.silent:
-            yield _broken(server)
+            yield _silent_finding(server)
     if not any(server.silent for server in servers):
         yield StoreFinding("ok", f"All {len(places)} regions answer, on {len(servers)} region servers.")
 
@@ -120,7 +121,7 @@ def _probe(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) ->
     families = {table.name.encode(): [family.name.encode() for family in table.families] for table in schema.tables}
     deadline = Deadline.after(REGIONS_S)
     silent: list[RegionPlace] = []
-    why = ""
+    first_error = ""
     for table, regions in groupby(places, key=lambda place: place.table):
         table_places = list(regions)
         try:
@@ -128,17 +129,17 @@ def _probe(gateways: Gateways, schema: Schema, places: Sequence[RegionPlace]) ->
                 connection.rows(table, [place.start + _PROBE_SUFFIX for place in table_places], families[table])
         except (ConnectionLost, RequestDenied) as error:
             silent += table_places
-            why = why or str(error)
-    return _ServerRegions(places, silent, why)
+            first_error = first_error or str(error)
+    return _ServerRegions(places, silent, first_error)
 
 
-def _broken(regions: _ServerRegions) -> StoreFinding:
+def _silent_finding(regions: _ServerRegions) -> StoreFinding:
     tables = ", ".join(sorted({place.table.decode() for place in regions.silent}))
     server = regions.places[0].server
     where = f"on {server}" if server else "that are on no server"
     return StoreFinding(
         "broken",
-        f"{len(regions.silent)} regions {where} do not answer ({tables}): {regions.why}",
+        f"{len(regions.silent)} regions {where} do not answer ({tables}): {regions.error}",
         "Wait a minute: HBase moves the regions of a server that it considers dead. If they stay silent, check that "
         "server and the master's list of regions in transition.",
     )

@@ -21,11 +21,11 @@ from storage.hbase.thrift_client import (
     BatchMutation,
     GatewaySocket,
     Hbase,
-    MixedUp,
     Mutation,
     NumberedProtocol,
     PipeliningClient,
     TScan,
+    WrongAnswer,
 )
 from storage.hbase.waits import Deadline
 
@@ -87,9 +87,9 @@ class RegionPlace(NamedTuple):
 class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no types
     """A connection to one gateway, for one thread at a time.
 
-    Every method may raise ``RequestDenied`` or ``ConnectionLost``. After ``ConnectionLost``, ``is_lost`` is true and
-    the connection cannot be used. The pool sets ``deadline``. Each request must be answered by then, and within
-    ``call_s`` seconds.
+    Methods that send requests may raise ``RequestDenied`` or ``ConnectionLost``, unless they say otherwise. After
+    ``ConnectionLost``, ``is_lost`` is true and the connection cannot be used. The pool sets ``deadline``. Each request
+    must be answered by then, and within ``call_s`` seconds.
     """
 
     def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None, call_s: float) -> None:
@@ -108,7 +108,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
         self.client = PipeliningClient(Hbase, self._protocol)
 
     def connect(self, deadline: Deadline) -> None:
-        """Open the connection."""
+        """Open the connection. Raises ``ConnectionLost`` if it cannot be opened by the deadline."""
         self._socket.deadline = deadline
         try:
             self.open()
@@ -141,7 +141,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
         """Return families of these rows, by row, without an object for each cell. Most cells have this ``shape``.
 
         Also return whether the cell ``check_after`` existed after the rows were read. Both requests are sent together,
-        and a gateway answers the requests of a connection in order. Otherwise like ``rows``.
+        and a gateway answers the requests of a connection in order. In all other respects like ``rows``.
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})
@@ -166,7 +166,8 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
     def change(self, table: bytes, changes: Sequence[CellChange], until_ms: int | None = None) -> None:
         """Put and delete cells. After an error some changes may have been made.
 
-        With ``until_ms`` all changes are deletes, which affect only cells written by that time of the server's clock.
+        With ``until_ms`` all changes must be deletes. They affect only cells written by that time of the server's
+        clock.
         """
         by_row: dict[bytes, list[Any]] = {}
         for row, column, value in changes:
@@ -181,8 +182,8 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
     def swap(self, table: bytes, swaps: Sequence[Swap]) -> list[bool | RequestDenied | None]:
         """Compare and set each cell: all requests are sent before the first answer is read.
 
-        Returns True or False as HBase answered, ``RequestDenied`` if it answered with an error, and None if the
-        connection was lost before the answer. Never raises ``ConnectionLost``.
+        Returns for each True or False as HBase answered, ``RequestDenied`` if HBase answered with an error, and None if
+        the connection was lost before the answer. Raises neither ``RequestDenied`` nor ``ConnectionLost``.
         """
         outcomes: list[bool | RequestDenied | None] = [None] * len(swaps)
         try:
@@ -301,7 +302,7 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
 
     @contextmanager
     def _limited_to(self, bytes_max: int | None) -> Iterator[None]:
-        """Limit the answer that is received in the ``with`` block to this many bytes."""
+        """Limit the answer that is received in the ``with`` block to this many bytes, or not at all if None."""
         self._socket.left_bytes = bytes_max
         try:
             yield
@@ -311,13 +312,13 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
     def _check(self, requested: Sequence[bytes], received: Iterator[bytes]) -> None:
         try:
             check_rows(requested, received)
-        except MixedUp as error:
+        except WrongAnswer as error:
             raise self._lost(error) from error
 
     def _check_range(self, selection: ScanSelection, row: bytes) -> None:
         is_beyond = bool(selection.stop) and row >= selection.stop
         if row < selection.start or is_beyond:
-            raise self._lost(MixedUp(f"received the row {row.hex()}, which was not requested"))
+            raise self._lost(WrongAnswer(f"received the row {row.hex()}, which was not requested"))
 
     def _lost(self, error: Exception) -> ConnectionLost:
         self.is_lost = True
@@ -329,7 +330,7 @@ def _server(region: Any) -> str:  # noqa: ANN401  # the library's classes have n
 
 
 def check_rows(requested: Sequence[bytes], received: Iterator[bytes]) -> None:
-    """Raise ``MixedUp`` for rows that were not requested."""
+    """Raise ``WrongAnswer`` for rows that were not requested."""
     unexpected = set(received) - set(requested)
     if unexpected:
-        raise MixedUp(f"received the row {min(unexpected).hex()}, which was not requested")
+        raise WrongAnswer(f"received the row {min(unexpected).hex()}, which was not requested")

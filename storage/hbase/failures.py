@@ -4,6 +4,8 @@ A request fails in one of two ways. Neither exception leaves this package:
 
 - ``RequestDenied``: HBase answered with an error that its interface declares. The connection is intact.
 - ``ConnectionLost``: anything else. Whether HBase carried out the request is unknown. The connection is discarded.
+
+``AnswerTooBig`` is not a failure: the caller had limited the answer.
 """
 
 from typing import Final
@@ -15,11 +17,14 @@ _INIT_COMMANDS: Final = "Run: dupwatch store init --apply"
 
 
 class ConnectionLost(Exception):  # noqa: N818  # it is what became of the connection
-    """A connection failed during a request, or could not be opened."""
+    """A connection failed during a request, or no connection could be opened or became free in time."""
 
 
 class RequestDenied(Exception):  # noqa: N818  # it is what HBase did
-    """An answer of HBase that it will not, or currently cannot, carry out a request. ``text`` is its whole message."""
+    """An error with which HBase answered: it will not, or cannot now, carry out a request.
+
+    ``text`` is the whole message.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(first_words(text))
@@ -54,7 +59,7 @@ def permanent_error(denied: RequestDenied, place: object) -> StoreError | None:
     return None
 
 
-def damaged(what: str, why: object) -> StoreDamaged:
+def damage_error(what: str, why: object) -> StoreDamaged:
     """Return the store's error for bytes in HBase that this program did not write; ``what`` says where they are."""
     return StoreDamaged(
         f"{what} is damaged: {why}. Restore the tables of the store from a snapshot, or name another store."
@@ -62,7 +67,7 @@ def damaged(what: str, why: object) -> StoreDamaged:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an exception from the Thrift library. It may be bytes, for which ``str()`` fails."""
+    """Return the message of an exception, such as one of the Thrift library whose message is bytes."""
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
         return message.decode(errors="replace")

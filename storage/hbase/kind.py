@@ -20,7 +20,7 @@ def _identity(url: str) -> str:
 
 
 def _names_same_store(url: str, other_url: str) -> bool:
-    """Return whether two URLs share a gateway and the namespace. Each may name only some gateways of one HBase."""
+    """Return whether two URLs share a gateway and the namespace. Each URL may name only some gateways of one HBase."""
     place, other = parse_place(url), parse_place(other_url)
     return place.namespace == other.namespace and bool(set(place.addresses) & set(other.addresses))
 

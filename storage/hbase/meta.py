@@ -1,4 +1,4 @@
-"""The table ``meta``: values that are written once, and the state of packing.
+"""The table ``meta``: facts about the whole store, such as its settings and layout, and the state of packing.
 
 Look-ups read the state of packing too. Its progress may be lost without harm, but the row of the bucket length may not.
 This row is written before the first posting is packed and never deleted, so a store without the row has no sets.
@@ -11,7 +11,7 @@ from storage.clock import MS_PER_S
 from storage.errors import StoreRefused, StoreUnavailable
 from storage.hbase.calls import Calls
 from storage.hbase.connection import CellAddress, CellChange, Swap
-from storage.hbase.failures import damaged
+from storage.hbase.failures import damage_error
 from storage.hbase.swapping import SwapDecision, read_cells, swap_all
 
 CODE_BYTES_ROW: Final = b"code_bytes"
@@ -45,7 +45,7 @@ class Meta:
         return stored
 
     def replace(self, calls: Calls, row: bytes, before: bytes, value: bytes) -> None:
-        """Write a value by compare-and-set from ``before``; do nothing if another value is stored."""
+        """Replace ``before`` with a value by compare-and-set. Do nothing if a third value is stored."""
         swap_all(calls, self._table, [Swap(row, _COLUMN, before, value)])
 
 
@@ -59,8 +59,8 @@ class PackMeta(Meta):
         return written
 
     @property
-    def begun(self) -> CellAddress:
-        """The cell that exists once any packer has begun on this store; from then on there may be sets."""
+    def pack_mark(self) -> CellAddress:
+        """The cell that exists once any packer has begun on this store. From then on there may be sets."""
         return CellAddress(self._table, _BUCKET_ROW, _COLUMN)
 
     def next_row(self, calls: Calls, pack_before_ms: int) -> bytes:
@@ -71,14 +71,14 @@ class PackMeta(Meta):
         return stored[_TIME.size :]
 
     def save_next_row(self, calls: Calls, pack_before_ms: int, row: bytes) -> None:
-        """Save that all rows before this one are done; the empty row means that the run is complete."""
+        """Save that all rows before this one are done. An empty ``row`` means that the run is complete."""
         calls.change(self._table, [CellChange(_PROGRESS_ROW, _COLUMN, _TIME.pack(pack_before_ms) + row)])
 
     def bind_bucket(self, calls: Calls, bucket_ms: int) -> None:
         """Bind the store to this length of buckets. Raises ``StoreRefused`` if it is bound to another one.
 
         The length tells when a bucket ended: with a shorter one, sets of longer buckets would be deleted too early.
-        This must be called before anything is packed. From then on ``begun`` exists.
+        This must be called before anything is packed. From then on the cell ``pack_mark`` exists.
         """
         bind = Swap(_BUCKET_ROW, _COLUMN, None, b"%d" % bucket_ms)
         stored = self.read(calls, _BUCKET_ROW)
@@ -86,7 +86,9 @@ class PackMeta(Meta):
             return
         stored = self.read(calls, _BUCKET_ROW) or _UNBOUND
         if not stored.isdigit():
-            raise damaged(f"The row {_BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}")
+            raise damage_error(
+                f"The row {_BUCKET_ROW.decode()} of meta", f"it must be a number, but is {stored[:32]!r}"
+            )
         raise StoreRefused(
             f"The posting sets of {calls.gateways.place} have buckets of {int(stored) / MS_PER_S:g} seconds, not "
             f"{bucket_ms / MS_PER_S:g}. Pack with that length, or unpack all sets first."

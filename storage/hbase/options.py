@@ -1,4 +1,4 @@
-"""The name and the options of an HBase store."""
+"""The address and the options of an HBase store."""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class StoreAddress(NamedTuple):
 
 
 ROW_POSTINGS_MAX: Final = {"16x28": 1_000}
-"""The number of postings up to which a row is read whole, for plans with more than four rows per article."""
+"""The number of postings up to which a row is read whole, by plan, for plans with more than four rows per article."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ HBase rejects a server whose clock differs from its master's by more than half o
 """
 PAGE_CELLS: Final = 20_000
 PAGE_BYTES: Final = 16 << 20
-"""The size of a page in cells and bytes. A page is read, and then packed."""
+"""The size of a page in cells and bytes, at which no further row is added. A page is read, and then packed."""
 UNPACK_BYTES: Final = 2 << 20
 """How many bytes of sets, some 50,000 postings, are read before they are unpacked."""
 ROW_CELLS_MAX: Final = 50_000
@@ -51,8 +51,8 @@ Rows = Mapping[bytes, Columns]
 class PackOptions:
     """Options for packing postings that were written before ``before_ms``.
 
-    That is a time of the servers' clock, or None for now. The function ``pack_before_ms`` rounds it down to whole
-    buckets.
+    ``before_ms`` is a time of the servers' clock, or None for now. The function ``pack_before_ms`` rounds it down to
+    whole buckets.
     """
 
     before_ms: int | None = None
@@ -61,7 +61,7 @@ class PackOptions:
 
 
 class PackProgress(NamedTuple):
-    """The progress of packing: all rows before ``row`` are done, or all rows if it is None."""
+    """The progress of packing: all rows before ``row`` are done, or all rows if ``row`` is None."""
 
     tally: PackTally
     row: bytes | None
@@ -76,7 +76,7 @@ class UnpackProgress(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Whole rows; ``wide`` is a row that was left out, ``row`` the row to continue with, None at the end."""
+    """Whole rows; ``wide`` is a row that was left out, if any, ``row`` the row to continue with, None at the end."""
 
     rows: Rows
     wide: bytes | None
@@ -91,10 +91,11 @@ class _Part(NamedTuple):
 
 
 def pack_before_ms(before_ms: int, bucket_ms: int) -> int:
-    """Return the time before which postings are packed: the end of the last bucket that ended at least a minute ago.
+    """Return the time before which postings are packed: the last end of a bucket a minute or more before ``before_ms``.
 
-    A bucket shorter than a minute must have ended at least its own length ago. As long as the clocks of servers differ
-    by less than this delay, no posting that is written after its row was read looks older than the returned time.
+    For buckets shorter than a minute, one bucket takes the place of the minute. As long as the clocks of servers
+    differ by less than this delay, no posting that is written after its row was read looks older than the returned
+    time.
     """
     settled_ms = before_ms - min(bucket_ms, CLOCKS_DIFFER_MS)
     return settled_ms - settled_ms % bucket_ms
@@ -174,7 +175,7 @@ class Packer:
         )
 
     def _carry_out(self, plans: Iterable[RowPlan]) -> PackTally:
-        """Write the sets of all these rows; once all are acknowledged, delete the cells that they replace."""
+        """Write the sets of all these rows. Once all are acknowledged, delete the cells that the sets replace."""
         planned = list(plans)
         self._change(chain.from_iterable(plan.puts for plan in planned))
         # This time is before ``pack_before_ms``, and so before any read: postings added since are newer, and stay.
@@ -194,7 +195,7 @@ class Packer:
     def _pack_wide(self, key: bytes, layout: PostingLayout, rules: PackRules) -> PackTally:
         """Pack a row part by part: first its fresh postings, then its sets, including those just written."""
         tally = PackTally()
-        for family, take in ((FRESH_FAMILY, _some_cells), (SET_FAMILY, _sets_of_a_bucket)):
+        for family, take in ((FRESH_FAMILY, _take_cells), (SET_FAMILY, _take_bucket)):
             after: bytes | None = b""
             while after is not None:
                 part = self._part(key, family, after, take)
@@ -213,7 +214,7 @@ class Packer:
     def _sets_from(self, row: bytes) -> tuple[Rows, bytes | None]:
         """Read some sets from this row on. Return them and the last row, which may have more; None if all were read."""
         selection = ScanSelection(self._table, [SET_FAMILY], row, batch=_SETS_AHEAD, pieces_per_request=_SETS_AHEAD)
-        return self._gateways.calls().scan(selection, _some_sets)
+        return self._gateways.calls().scan(selection, _take_sets)
 
 
 def _whole_rows(pieces: Iterator[tuple[bytes, Columns]]) -> _Page:
@@ -236,7 +237,7 @@ def _whole_rows(pieces: Iterator[tuple[bytes, Columns]]) -> _Page:
     return _Page(rows, None, None)
 
 
-def _some_cells(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
+def _take_cells(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
     columns: dict[bytes, Any] = {}
     for _, piece in pieces:
         columns.update(piece)
@@ -245,7 +246,7 @@ def _some_cells(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
     return _Part(columns, is_last=True)
 
 
-def _sets_of_a_bucket(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
+def _take_bucket(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
     """Collect sets of one bucket, which are adjacent, while they fit into one set."""
     columns: dict[bytes, Any] = {}
     buckets = set()
@@ -260,7 +261,7 @@ def _sets_of_a_bucket(pieces: Iterator[tuple[bytes, Columns]]) -> _Part:
     return _Part(columns, is_last=True)
 
 
-def _some_sets(pieces: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | None]:
+def _take_sets(pieces: Iterator[tuple[bytes, Columns]]) -> tuple[Rows, bytes | None]:
     rows: dict[bytes, dict[bytes, Any]] = {}
     size_bytes = 0
     for row, piece in pieces:

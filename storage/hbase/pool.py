@@ -16,9 +16,10 @@ from storage.hbase.waits import Deadline
 from storage.watched import ConnectionChange
 
 _AGE_MAX_S: Final = 300.0
-"""The maximum age of a connection, so that a gateway that comes back gets its share of connections again."""
-_SHUNNED_S: Final = 1.0
-_SHUNNED_MAX_S: Final = 30.0
+"""The maximum age of a connection, so that a gateway that is back gets its share of connections again."""
+_SHUN_S: Final = 1.0
+_SHUN_S_MAX: Final = 30.0
+"""How long a gateway is avoided after its first failure, and at most."""
 
 Connect = Callable[[GatewayAddress, Deadline], GatewayConnection]
 """Opens a connection, or raises ``ConnectionLost``."""
@@ -28,7 +29,10 @@ Notify = Callable[[ConnectionChange], None]
 
 @dataclass(slots=True)
 class _Gateway:
-    """The state of a gateway: how many of its connections are lent, and until when it is avoided."""
+    """The state of a gateway: how many of its connections are lent, and until when the gateway is avoided.
+
+    ``failures`` counts its failures in a row.
+    """
 
     lent: int = 0
     shunned_until_s: float = 0.0
@@ -36,7 +40,7 @@ class _Gateway:
 
     def fail(self, now_s: float) -> None:
         """Avoid the gateway for a while, longer after each failure in a row."""
-        wait_s = min(_SHUNNED_S * 2.0**self.failures, _SHUNNED_MAX_S)
+        wait_s = min(_SHUN_S * 2.0**self.failures, _SHUN_S_MAX)
         self.shunned_until_s = now_s + wait_s * random.uniform(0.5, 1.0)  # noqa: S311  # spread, not secrecy
         self.failures += 1
 
@@ -157,7 +161,8 @@ class Pool:
     def _take_idle(self, address: GatewayAddress) -> GatewayConnection | None:
         """Take the last used connection to this gateway, unless the gateway may have dropped it.
 
-        Return None if there is none; then the caller opens one. Idle connections are closed if there are too many.
+        Return None if there is no such connection; then the caller opens one. Idle connections are closed if there are
+        too many.
         """
         with self._changed:
             now_s = time.monotonic()

@@ -15,20 +15,20 @@ import snappy
 
 from storage.errors import StoreDamaged
 from storage.hbase.connection import CellChange
-from storage.hbase.failures import damaged
+from storage.hbase.failures import damage_error
 from storage.postings import POSTING_LAYOUTS, WORD_SPREAD, PostingLayout
 from storage.records import REFERENCE_BYTES
 
 SET_POSTINGS_MAX: Final = 100_000
 SET_BYTES_MAX: Final = 4 << 20
-"""The limits of a set: postings, and compressed bytes. HBase accepts cells of up to 10 MB."""
+"""The limits of a set: its postings, and its compressed bytes. HBase accepts cells of up to 10 MB."""
 
 _MAGIC: Final = b"dwps"
 _FORMAT: Final = 1
 _HEAD: Final = struct.Struct(">4sBBII")
 _QUALIFIER: Final = struct.Struct(">QQ8s")
 _WORD_BYTES: Final = 8
-_CHECKED_BYTES: Final = 4 << 20
+_CHECK_BYTES: Final = 4 << 20
 """Up to about this many bytes of rows are checked together for repeated postings."""
 FRESH_FAMILY: Final = b"p"
 SET_FAMILY: Final = b"s"
@@ -60,8 +60,8 @@ def set_name(qualifier: bytes) -> SetName:
 
 
 def encode_set(postings: bytes, layout: PostingLayout) -> bytes:
-    """Pack joined postings, given in any order, and remove duplicates. Raises ``ValueError`` for too many."""
-    ordered = distinct(postings, layout)
+    """Pack joined postings, given in any order, and remove repeated ones. Raises ``ValueError`` for too many."""
+    ordered = deduplicate(postings, layout)
     count = len(ordered) // layout.posting_bytes
     if count > SET_POSTINGS_MAX:
         raise ValueError(f"a set holds at most {SET_POSTINGS_MAX} postings, not {count}")
@@ -90,31 +90,31 @@ def decode_set(value: bytes) -> tuple[bytes, PostingLayout]:
     return postings, layout
 
 
-def distinct(postings: bytes, layout: PostingLayout) -> bytes:
-    """Sort postings and remove duplicates."""
+def deduplicate(postings: bytes, layout: PostingLayout) -> bytes:
+    """Sort joined postings, and remove repeated ones."""
     # numpy can sort byte strings but not raw bytes; it ignores trailing zeros only where widths differ.
     return np.unique(np.frombuffer(postings, f"S{layout.posting_bytes}")).tobytes()
 
 
-def joined(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
+def join_parts(rows: Sequence[Sequence[bytes]], layout: PostingLayout) -> list[bytes]:
     """Join the parts of each row, in any order and without repeated postings. No single part may repeat a posting."""
     packed = [b"".join(parts) for parts in rows]
     in_parts = [number for number, parts in enumerate(rows) if sum(map(bool, parts)) > 1]
     for run in _in_runs(in_parts, packed):
         if _may_repeat([packed[number] for number in run], layout):
             for number in run:
-                packed[number] = distinct(packed[number], layout)
+                packed[number] = deduplicate(packed[number], layout)
     return packed
 
 
 def _in_runs(numbers: Sequence[int], packed: Sequence[bytes]) -> Iterator[list[int]]:
-    """Cut the numbers of rows into runs to be checked together; checking copies the rows of a run."""
+    """Cut the numbers of rows into runs to be checked together. A check copies the rows of its run."""
     run: list[int] = []
     size_bytes = 0
     for number in numbers:
         run.append(number)
         size_bytes += len(packed[number])
-        if size_bytes > _CHECKED_BYTES:
+        if size_bytes > _CHECK_BYTES:
             yield run
             run, size_bytes = [], 0
     if run:
@@ -153,17 +153,20 @@ def fresh_cell(key: bytes, posting: bytes) -> CellChange:
 
 
 def set_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout) -> bytes:
-    """Return the postings of a set, in order and joined. Raises ``StoreDamaged``, including for another layout."""
+    """Return the postings of a set, in order and joined.
+
+    Raises ``StoreDamaged``, also if the set has another layout.
+    """
     try:
         postings, set_layout = decode_set(value)
     except DamagedSetError as error:
-        raise damaged_set(key, column, error) from error
+        raise damaged_set_error(key, column, error) from error
     if set_layout != layout:
-        why = f"its codes have {set_layout.code_bytes} bytes, those of the store {layout.code_bytes}"
-        raise damaged_set(key, column, why)
+        fault = f"its codes have {set_layout.code_bytes} bytes, those of the store {layout.code_bytes}"
+        raise damaged_set_error(key, column, fault)
     return postings
 
 
-def damaged_set(key: bytes, column: bytes, why: object) -> StoreDamaged:
+def damaged_set_error(key: bytes, column: bytes, why: object) -> StoreDamaged:
     """Return the error for a posting set that is damaged, with its row and qualifier."""
-    return damaged(f"The posting set {column[len(PACKED) :].hex()} in the row {key.hex()} of postings", why)
+    return damage_error(f"The posting set {column[len(PACKED) :].hex()} in the row {key.hex()} of postings", why)

@@ -11,7 +11,7 @@ import numpy as np
 from storage.hbase import posting_cells, row_widths
 from storage.hbase.calls import Calls, Gateways, pieces
 from storage.hbase.connection import CellChange, Columns, ScanSelection
-from storage.hbase.failures import AnswerTooBig, ConnectionLost, RowTooBig, damaged
+from storage.hbase.failures import AnswerTooBig, ConnectionLost, RowTooBig, damage_error
 from storage.hbase.meta import PackMeta
 from storage.hbase.posting_cells import (
     FRESH,
@@ -34,13 +34,14 @@ ANSWER_BYTES_MAX: Final = 16 << 20
 """The maximum size of an answer with several rows; a larger answer has wide rows that no process has marked."""
 _WITHOUT_VALUES: Final = b"KeyOnlyFilter()"
 _SETS_SOUGHT_MAX: Final = 2
-"""How many sets of a row are searched for postings with one code."""
+"""The maximum number of sets of a row that are searched for postings with one code."""
 
 
 class _RowParts(NamedTuple):
-    """The postings read from a row, those of its fresh cells and of each set joined, and the number of its cells.
+    """The postings read from a row: one entry for its fresh cells and one for each set, each with joined postings.
 
-    A row over the cap is ``truncated``, and has only the postings to be returned.
+    ``cells`` is the number of the row's cells. A row over the cap is ``truncated``, and has only the postings to be
+    returned.
     """
 
     postings: list[bytes]
@@ -126,7 +127,7 @@ class PostingRows:
             parts = self._read_rows(reading._replace(families=_FAMILIES, budget=_Budget(bytes_max)), keys)
         self._wide.remember(calls, {key for key, part in parts.items() if part.cells > row_widths.WIDE_CELLS})
         read_keys = list(takewhile(parts.__contains__, keys))
-        postings = posting_cells.joined([parts[key].postings for key in read_keys], layout)
+        postings = posting_cells.join_parts([parts[key].postings for key in read_keys], layout)
         rows = [
             PostingRow(packed, parts[key].truncated, layout) for key, packed in zip(read_keys, postings, strict=True)
         ]
@@ -152,7 +153,7 @@ class PostingRows:
         rows: list[PostingRow] = []
         for keyed, fresh_postings in zip(codes, fresh, strict=True):
             matching = fresh_postings + in_sets[keyed].packed
-            matching = posting_cells.distinct(matching, layout) if matching else b""
+            matching = posting_cells.deduplicate(matching, layout) if matching else b""
             truncated = len(matching) > bytes_max or in_sets[keyed].truncated
             rows.append(PostingRow(matching[:bytes_max], truncated, layout))
         return rows
@@ -173,7 +174,7 @@ class PostingRows:
         return {key: part for parts in self._gateways.spread(works) for key, part in parts.items()}
 
     def _read_group(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
-        """Read some rows with one request, or one by one if they are wide.
+        """Read some rows with one request, or one by one if they are wide. Return them by key.
 
         If the budget is spent, only the ``first`` group is read.
         """
@@ -183,7 +184,7 @@ class PostingRows:
         if keys[0] in self._wide:
             return self._read_one_by_one(reading, keys)
         shape = CellShape(FRESH, layout.posting_bytes)
-        check_after = self._packing.begun if families == _FRESH_ONLY else None
+        check_after = self._packing.pack_mark if families == _FRESH_ONLY else None
         try:
             rows, has_begun = calls.row_cells(self._table, keys, families, shape, ANSWER_BYTES_MAX, check_after)
         except RowTooBig:
@@ -200,7 +201,7 @@ class PostingRows:
         return parts
 
     def _read_one_by_one(self, reading: "_Reading", keys: Sequence[bytes]) -> dict[bytes, "_RowParts"]:
-        """Read rows one by one, always with their sets."""
+        """Read rows one by one, always with their sets, until the budget is spent; at least one."""
         calls, layout, budget = reading.calls, reading.layout, reading.budget
         parts: dict[bytes, _RowParts] = {}
         for key in keys:
@@ -219,8 +220,10 @@ class PostingRows:
         """
         while True:
             fresh, names = calls.scan(self._names(key), self._up_to_cap)
-            row = _capped(
-                _RowParts([_fresh(key, fresh, layout)] if fresh else [], len(fresh)), layout, self._postings_max
+            row = _cap(
+                _RowParts([_fresh_postings(key, fresh, layout)] if fresh else [], len(fresh)),
+                layout,
+                self._postings_max,
             )
             for name in names:
                 if row.truncated:
@@ -231,9 +234,9 @@ class PostingRows:
                         ConnectionLost(f"the sets of the row {key.hex()} of postings were repacked while it was read")
                     )
                     break
-                more = _lowest(key, name, value, layout, self._postings_max)
+                more = _lowest_postings(key, name, value, layout, self._postings_max)
                 cells = row.cells + len(more) // layout.posting_bytes
-                row = _capped(_RowParts([*row.postings, more], cells), layout, self._postings_max)
+                row = _cap(_RowParts([*row.postings, more], cells), layout, self._postings_max)
             else:
                 return row
 
@@ -263,7 +266,7 @@ class PostingRows:
             self._table, [FRESH_FAMILY], key, key + b"\0", batch=postings_max + 1, filter_string=filter_string
         )
         columns = calls.scan(selection, lambda rows: [column for _, piece in islice(rows, 1) for column in piece])
-        return _fresh(key, columns, layout) if columns else b""
+        return _fresh_postings(key, columns, layout) if columns else b""
 
     def _sets_with_codes(
         self, calls: Calls, key: bytes, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
@@ -299,37 +302,37 @@ def _parts(key: bytes, cells: RowCells, layout: PostingLayout, postings_max: int
     """Return the fresh postings of a row and those of each of its sets, up to the cap."""
     # Fresh cells after one of another width, which is damage, were not joined with the others.
     unjoined = [column for column in cells.values if column.startswith(FRESH)]
-    fresh = cells.qualifiers + (_fresh(key, unjoined, layout) if unjoined else b"")
+    fresh = cells.qualifiers + (_fresh_postings(key, unjoined, layout) if unjoined else b"")
     parts = [
-        _lowest(key, column, value, layout, postings_max)
+        _lowest_postings(key, column, value, layout, postings_max)
         for column, value in cells.values.items()
         if column.startswith(PACKED)
     ]
     count = len(cells.qualifiers) // layout.posting_bytes + len(cells.values)
-    return _capped(_RowParts([*parts, fresh] if fresh else parts, count), layout, postings_max)
+    return _cap(_RowParts([*parts, fresh] if fresh else parts, count), layout, postings_max)
 
 
-def _lowest(key: bytes, column: bytes, value: bytes, layout: PostingLayout, postings_max: int) -> bytes:
-    """Return the postings of a set in order, up to one more than the cap, which shows that the row is over it."""
+def _lowest_postings(key: bytes, column: bytes, value: bytes, layout: PostingLayout, postings_max: int) -> bytes:
+    """Return the first postings of a set, up to one more than the cap. One more shows that the row is over the cap."""
     return set_postings(key, column, value, layout)[: (postings_max + 1) * layout.posting_bytes]
 
 
-def _capped(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
+def _cap(row: _RowParts, layout: PostingLayout, postings_max: int) -> _RowParts:
     """Reduce a row over the cap to the postings with the lowest codes, since many wide rows may be in memory."""
     if sum(map(len, row.postings)) <= postings_max * layout.posting_bytes:
         return row
-    postings = posting_cells.distinct(b"".join(row.postings), layout)
+    postings = posting_cells.deduplicate(b"".join(row.postings), layout)
     if len(postings) <= postings_max * layout.posting_bytes:
         return row._replace(postings=[postings])
     lowest = postings[: truncated_to(postings_max) * layout.posting_bytes]
     return row._replace(postings=[lowest], truncated=True)
 
 
-def _fresh(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:
+def _fresh_postings(key: bytes, columns: Sequence[bytes], layout: PostingLayout) -> bytes:
     widths = set(map(len, columns))
     column_bytes = len(FRESH) + layout.posting_bytes
     if widths - {column_bytes}:
-        raise damaged(
+        raise damage_error(
             f"The row {key.hex()} of postings",
             f"a posting has {layout.posting_bytes} bytes, but some have "
             f"{', '.join(str(width - len(FRESH)) for width in sorted(widths - {column_bytes}))}",

@@ -77,11 +77,11 @@ class CellShape:
         """Return whether a cell of this family and length, with or without a value, begins here."""
         return data.startswith(self._prefix, at)
 
-    def leading(self, data: bytes, at: int, count: int) -> int:
+    def count_leading(self, data: bytes, at: int, count: int) -> int:
         """Return how many of ``count`` cells from ``at`` on have this shape, up to the first that does not.
 
-        ``data`` has at least ``count`` times ``size`` bytes from ``at`` on. All bytes of a cell except its qualifier
-        and time are compared, since only then does the next cell begin where this one ends.
+        ``data`` must have at least ``count`` times ``size`` bytes from ``at`` on. All bytes of a cell except its
+        qualifier and time are compared, since only then does the next cell begin where this one ends.
         """
         end = at + count * self.size
         if all(data[at + place : end : self.size] == value * count for place, value in self._fixed):
@@ -93,7 +93,7 @@ class CellShape:
         return count if alike.all() else int(alike.argmin())
 
     def qualifiers(self, cells: bytes) -> bytes:
-        """Return the qualifiers of these cells, which have this shape, joined."""
+        """Return the joined qualifiers of these cells, which must have this shape."""
         table = np.frombuffer(cells, np.uint8).reshape(-1, self.size)
         return table[:, self._start : self._end].tobytes()
 
@@ -201,7 +201,7 @@ class RowAnswerReader:
                 break
             self._need(shape.size)
             available = min(left, (len(self._data) - self._at) // shape.size)
-            leading = shape.leading(self._data, self._at, available)
+            leading = shape.count_leading(self._data, self._at, available)
             alike.append(self._take(leading * shape.size))
             left -= leading
             if leading < available:

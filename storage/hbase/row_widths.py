@@ -2,7 +2,7 @@
 
 A gateway answers with whole rows, so wide rows must be known before they are read. A process remembers how much it has
 read from a row or written into it, and marks wide rows in ``meta`` for other processes. A missing mark costs one big
-answer, which ``GatewayConnection.row_cells`` aborts; a needless one costs a scanner.
+answer, which ``GatewayConnection.row_cells`` aborts; a needless mark costs a scanner.
 """
 
 import time
@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 from storage.hbase import posting_cells
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.connection import CellChange, Columns, ScanSelection
-from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, DamagedSetError, damaged_set
+from storage.hbase.posting_cells import FRESH_FAMILY, PACKED, SET_FAMILY, DamagedSetError, damaged_set_error
 from storage.postings import all_keys
 from storage.records import Record
 
 WIDE_CELLS: Final = 4_096
-"""Rows with more cells than this are read in pieces, so that no answer is larger than a few rows of this width."""
+"""Rows with more cells than this are read in pieces, so that an answer is not much larger than rows of this width."""
 MARKS_ROW: Final = b"wide"
 _FAMILY: Final = b"m"
 _KEYS_MAX: Final = 10_000
@@ -32,7 +32,7 @@ _CELLS: Final = 200_000
 
 
 class WideRows:
-    """The keys of wide rows; the least recently seen are forgotten first. Thread-safe."""
+    """The keys of wide rows; the least recently noted keys are forgotten first. Thread-safe."""
 
     def __init__(self, meta: bytes, *, readonly: bool) -> None:
         self._meta = meta
@@ -65,7 +65,7 @@ class WideRows:
             calls.change(self._meta, [CellChange(MARKS_ROW, _FAMILY + b":" + key, b"") for key in new])
 
     def count(self, calls: Calls, records: Sequence[Record]) -> None:
-        """Count the postings written into rows, so that a process that only writes a row learns that it is wide."""
+        """Count the postings written into rows. So a process that only writes a row learns that the row is wide."""
         wide: list[bytes] = []
         with self._lock:
             for key in (key for record in records for key in all_keys(record)):
@@ -141,4 +141,4 @@ def _set_count(key: bytes, column: bytes, value: bytes) -> int:
     try:
         return posting_cells.set_count(value)
     except DamagedSetError as error:
-        raise damaged_set(key, column, error) from error
+        raise damaged_set_error(key, column, error) from error

@@ -5,7 +5,7 @@ r"""The definition of the tables, used by the script that creates them and by th
     NAMESPACE:postings   p  one cell for each posting          s  posting sets; large cells apart (MOB)
     NAMESPACE:articles   a  versions, verdicts, tombstones     b  bodies; large cells apart (MOB)
     NAMESPACE:seen       t  texts remembered beyond the window; only if judge.seen_days is set
-    NAMESPACE:meta       m  the store's settings and capacity plan; never expires
+    NAMESPACE:meta       m  facts about the store, such as its settings; never expires
 
 docs/operate/row_keys.md describes the contents of cells. Thrift cannot create these tables, since it supports neither
 block encoding, nor MOB, nor splits. So a script for the HBase shell creates them (``table_script``), and a store checks
@@ -55,7 +55,7 @@ REGION_BYTES: Final = 5_000_000_000
 class Family:
     """A column family and its attributes; one version of each cell is kept.
 
-    Cells larger than ``mob_bytes`` are stored apart (MOB), and none if it is None. With ``new_version_behaviour``
+    Cells larger than ``mob_bytes`` are stored apart (MOB); if it is None, no cells are. With ``new_version_behaviour``
     a put after a delete counts even if both have the same time stamp, because a posting may be removed and added again
     within a millisecond.
     """
@@ -139,7 +139,7 @@ def schema_of(
     article_regions: int | None = None,
     seen_ttl_s: int = 0,
 ) -> Schema:
-    """Return the tables of a store whose versions live for ``ttl_s`` seconds, the window plus the slack.
+    """Return the schema of a store whose versions live for ``ttl_s`` seconds, the window plus the slack.
 
     ``shares`` are the loads by first byte of posting keys, in ascending order; without them the table of postings
     starts as one region, which is enough for a check. The table of articles starts with ``article_regions``, by default
@@ -177,7 +177,10 @@ def schema_of(
 
 
 def posting_splits(shares: Sequence[PrefixLoad], regions: int) -> tuple[bytes, ...]:
-    """Return the row keys that split postings into this many regions of practically equal load."""
+    """Return the row keys that split postings into this many regions of practically equal load; none without shares.
+
+    Raises ``ValueError`` unless the first bytes are in ascending order.
+    """
     if [share.first_byte for share in shares] != sorted({share.first_byte for share in shares}):
         raise ValueError("the first bytes of posting keys must be in rising order")
     total = sum(share.postings for share in shares)
@@ -282,6 +285,7 @@ def _remedy(place: StoreAddress) -> str:
 def regions_for(size_bytes: int, servers: int = 1) -> int:
     """Return the number of regions with which a table of this size starts.
 
-    It is at least ``servers`` and ``REGIONS``, since a gateway does not report the number of servers.
+    The number is at least ``servers``, and at least ``REGIONS``, since a gateway does not report the number of servers.
+    It is at most ``REGIONS_MAX``.
     """
     return min(max(REGIONS, servers, -(-size_bytes // REGION_BYTES)), REGIONS_MAX)

@@ -10,7 +10,7 @@ from typing import Final
 from storage.errors import StoreDamaged
 from storage.hbase.calls import Calls, take
 from storage.hbase.connection import ScanSelection, Swap
-from storage.hbase.failures import damaged
+from storage.hbase.failures import damage_error
 from storage.hbase.schema import SEEN_FAMILY
 from storage.hbase.swapping import read_cells, swap_all
 from storage.seen import SeenChange, SeenTimes, decode_seen, encode_seen
@@ -27,7 +27,7 @@ class SeenTexts:
         self._table = table
 
     def table_exists(self, calls: Calls) -> bool:
-        """Return whether the table exists; a store whose consumers never remembered texts has none."""
+        """Return whether the table exists. A store whose consumers never remembered texts has none."""
         return calls.ask(lambda connection: self._table in connection.table_names())
 
     def read(self, calls: Calls, digests: Sequence[bytes]) -> list[SeenTimes | None]:
@@ -67,4 +67,4 @@ def _decode(digest: bytes, value: bytes) -> SeenTimes:
 
 
 def _damaged(digest: bytes, why: object) -> StoreDamaged:
-    return damaged(f"The row {digest.hex()} of seen", why)
+    return damage_error(f"The row {digest.hex()} of seen", why)

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from storage.hbase import posting_cells
 from storage.hbase.connection import CellChange, Columns
-from storage.hbase.failures import damaged
-from storage.hbase.posting_cells import FRESH, PACKED, DamagedSetError, SetName, damaged_set, set_postings
+from storage.hbase.failures import damage_error
+from storage.hbase.posting_cells import FRESH, PACKED, DamagedSetError, SetName, damaged_set_error, set_postings
 from storage.postings import PostingLayout
 
 _RANDOM_BYTES: Final = 8
@@ -60,7 +60,7 @@ class RowPlan(NamedTuple):
     """The cells to write to a row, and those to delete once the writes are acknowledged.
 
     ``fresh_deletes`` delete the fresh postings that the new sets contain; the newest of these was written at
-    ``newest_ms``. ``set_deletes`` delete sets that were merged or have expired.
+    ``newest_ms``, which is 0 without any. ``set_deletes`` delete sets that were merged or have expired.
     """
 
     puts: list[CellChange]
@@ -101,8 +101,8 @@ def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRul
 
 
 def split_evenly(postings: bytes, layout: PostingLayout) -> list[bytes]:
-    """Return postings, given in any order, encoded as the smallest possible number of sets of about equal size."""
-    ordered = posting_cells.distinct(postings, layout)
+    """Encode postings, given in any order, as the smallest possible number of sets of about equal size."""
+    ordered = posting_cells.deduplicate(postings, layout)
     width = layout.posting_bytes
     count = len(ordered) // width
     pieces = -(-count // posting_cells.SET_POSTINGS_MAX)
@@ -122,7 +122,7 @@ def _fresh_by_bucket(
         if column.startswith(FRESH) and cell.timestamp < rules.pack_before_ms:
             posting = column[len(FRESH) :] + cell.value
             if len(posting) != layout.posting_bytes:
-                raise damaged(
+                raise damage_error(
                     f"The fresh posting {column[len(FRESH) :].hex()} in the row {key.hex()} of postings",
                     f"it has {len(posting)} bytes, not {layout.posting_bytes}",
                 )
@@ -143,7 +143,7 @@ def _decode_set(key: bytes, column: bytes, value: bytes, layout: PostingLayout) 
     try:
         name = posting_cells.set_name(column[len(PACKED) :])
     except DamagedSetError as error:
-        raise damaged_set(key, column, error) from error
+        raise damaged_set_error(key, column, error) from error
     return _PostingSet(column, name, set_postings(key, column, value, layout), len(key) + len(column) + len(value))
 
 

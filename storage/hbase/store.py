@@ -11,7 +11,7 @@ from storage.hbase.articles import Articles
 from storage.hbase.calls import Calls, Gateways
 from storage.hbase.cells import CellCache
 from storage.hbase.connection import GatewayConnection
-from storage.hbase.failures import damaged
+from storage.hbase.failures import damage_error
 from storage.hbase.meta import CODE_BYTES_ROW, LAYOUT_ROW, Meta
 from storage.hbase.options import HbaseOptions, StoreAddress
 from storage.hbase.packing import Packer
@@ -59,8 +59,8 @@ class HbaseStore(Store):
         ``report`` is called with changes of connections and with repeated requests of a run's calls; ``tell_wait`` is
         called when an answer takes more than two seconds.
 
-        Raises ``StoreRefused`` if TLS cannot be set up, tables are missing or differ from the schema, or the layout is
-        unknown. Raises ``StoreUnavailable`` if no gateway answers.
+        Raises ``StoreRefused`` if TLS cannot be set up, tables are missing, disabled or differ from the schema, or the
+        layout is unknown. Raises ``StoreUnavailable`` if no gateway answers.
         """
         try:
             gateways = Gateways(place, options or HbaseOptions(), report, tell_wait)
@@ -102,7 +102,7 @@ class HbaseStore(Store):
 
         Reading only the sketch of a row would cost as much as reading the row.
         """
-        return self._sketches.known(references)
+        return self._sketches.read(references)
 
     @override
     def latest(self, id_hashes: Sequence[bytes]) -> list[StoredVersion | Tombstone | None]:
@@ -168,7 +168,7 @@ class HbaseStore(Store):
 
     @override
     def forget_seen(self, before_ms: int, texts_max: int) -> int:
-        """Do nothing: HBase expires cells."""
+        """Do nothing, because HBase expires cells."""
         del before_ms, texts_max
         return _SWEPT_BY_HBASE
 
@@ -192,17 +192,17 @@ class HbaseStore(Store):
         try:
             return None if value is None else decode_planned(value)
         except ValueError as error:
-            raise damaged(f"The row {PLAN_ROW.decode()} of meta", error) from error
+            raise damage_error(f"The row {PLAN_ROW.decode()} of meta", error) from error
 
     @override
     def sweep(self, before_ms: int, versions_max: int) -> int:
-        """Do nothing: HBase expires cells."""
+        """Do nothing, because HBase expires cells."""
         del before_ms, versions_max
         return _SWEPT_BY_HBASE
 
     @override
     def newest_ms(self, before_ms: int) -> int | None:
-        """Return None: HBase, not a run, decides what expires."""
+        """Return None, because HBase, not a run, decides what expires."""
         del before_ms
         return None
 
@@ -233,7 +233,10 @@ class HbaseStore(Store):
         )
 
     def packer(self) -> Packer:
-        """Return the packer of this store's postings. Raises ``StoreRefused`` if it was opened for reading only."""
+        """Return the packer of this store's postings.
+
+        Raises ``StoreRefused`` if the store was opened for reading only.
+        """
         self._writing()
         return Packer(self._gateways)
 
@@ -259,7 +262,7 @@ def _layout(width: bytes) -> PostingLayout:
         return POSTING_LAYOUTS[int(width)]
     except (ValueError, KeyError) as error:
         where = f"The row {CODE_BYTES_ROW.decode()} of meta"
-        raise damaged(
+        raise damage_error(
             where, f"it should hold the width of a posting's code, but holds {width[:_SHOWN_BYTES]!r}"
         ) from error
 
@@ -271,7 +274,7 @@ def _present(stored: _Article | None, written: Record | Tombstone) -> _Article:
 
 
 def check_tables(calls: Calls) -> None:
-    """Raise ``StoreRefused`` if tables are missing or differ from the schema, as far as a gateway shows."""
+    """Raise ``StoreRefused`` if tables are missing, disabled or differ from the schema, as far as a gateway shows."""
     gateways = calls.gateways
     try:
         options = gateways.options
@@ -284,7 +287,10 @@ def check_tables(calls: Calls) -> None:
 
 
 def check_layout(calls: Calls, meta: Meta) -> None:
-    """Raise ``StoreRefused`` for a store with an unknown layout; set or raise the layout as the options need."""
+    """Raise ``StoreRefused`` for a store with an unknown layout. Set or raise the layout as the options need.
+
+    Does not write if the store is open for reading only.
+    """
     options = calls.gateways.options
     layout = meta.read(calls, LAYOUT_ROW)
     needed = layout_needed(parts=options.parts, banks=options.banks)

@@ -1,8 +1,8 @@
 """Repeats compare-and-sets until the outcome of each is known.
 
 A compare-and-set that failed, or whose answer was lost, is resolved by reading the cell: what is stored is the truth.
-If the answer was lost, HBase may still carry out the request later. By then the cell has another value, so the request
-changes nothing.
+If the answer was lost, HBase may still carry out the request later. By then the cell has another value, so the late
+request changes nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ Decide = Callable[[Swap, bytes | None], SwapDecision]
 """Decides, from the cell (or None) that was read after a failed swap, how to go on."""
 
 ROWS_AT_ONCE: Final = 128
-"""The number of rows with few cells that one request reads."""
+"""The maximum number of rows with few cells that one request reads."""
 
 
 def retry_if_unchanged(swap: Swap, cell: bytes | None) -> SwapDecision:
-    """Try again if the cell has not changed, as after a lost answer; otherwise compare it with the new value."""
+    """Try again if the cell has not changed, as after a lost answer. If it has, compare it with the new value."""
     return swap if cell == swap.expected else cell == swap.value
 
 

@@ -28,7 +28,7 @@ def table_states(connection: GatewayConnection, schema: Schema) -> TableStates:
     return TableStates(existing, tuple(name for name in existing if not connection.is_enabled(name.encode())))
 
 
-def out_of_use(connection: GatewayConnection, place: StoreAddress, seen_ttl_s: int) -> UnusableTables:
+def unusable_tables(connection: GatewayConnection, place: StoreAddress, seen_ttl_s: int) -> UnusableTables:
     """Return the missing and the disabled tables of the store. Raises ``RequestDenied`` and ``ConnectionLost``.
 
     The master answers with an error until it knows all tables, so after a start of the master no table is reported

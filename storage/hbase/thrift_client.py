@@ -1,7 +1,7 @@
 """A Thrift client that never waits past a deadline, and never confuses answers.
 
 The library neither numbers requests nor checks the numbers of answers, so after a time-out the next request could get
-the answer to the previous one. Here requests are numbered from a random start, and the gateway returns the number.
+the answer to the previous request. Here requests are numbered from a random start, and the gateway returns the number.
 """
 
 import socket
@@ -35,7 +35,7 @@ DECLARED_ERRORS: Final[tuple[type[Exception], ...]] = (_API.IOError, _API.Illega
 _NUMBER_BITS: Final = 31
 
 
-class MixedUp(Exception):  # noqa: N818  # it is what happened to the answers
+class WrongAnswer(Exception):  # noqa: N818  # it is what was received
     """An answer that does not belong to its request."""
 
 
@@ -114,7 +114,7 @@ class NumberedProtocol(TBinaryProtocol):  # type: ignore[misc]  # as above
         return name, ttype, number
 
     def check_answer(self, answered: tuple[str, int]) -> None:
-        """Raise ``MixedUp`` unless this is the name and number of the earliest unanswered request."""
+        """Raise ``WrongAnswer`` unless this is the name and number of the earliest unanswered request."""
         check_number(self._unanswered.popleft(), answered)
 
     @property
@@ -136,6 +136,6 @@ class PipeliningClient(TClient):  # type: ignore[misc]  # as above
 
 
 def check_number(requested: tuple[str, int], answered: tuple[str, int]) -> None:
-    """Raise ``MixedUp`` unless an answer has the name and number of its request."""
+    """Raise ``WrongAnswer`` unless an answer has the name and number of its request."""
     if requested != answered:
-        raise MixedUp(f"received the answer to {answered} instead of that to {requested}")
+        raise WrongAnswer(f"received the answer to {answered} instead of that to {requested}")

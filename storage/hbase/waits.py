@@ -41,8 +41,8 @@ class Deadline:
 class Waits:
     """A watch over the requests to one HBase, which announces the first long wait of an outage.
 
-    A repeated request counts from its first attempt. ``tell`` is called at the first long wait of an outage,
-    and at its end, the next answer. Without ``tell`` nothing is watched. ``clock`` returns monotonic seconds.
+    A repeated request counts from its first attempt. ``tell`` is called at the first long wait of an outage, and with
+    None at its end, which is the next answer. Without ``tell`` nothing is watched. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, place: object, tell: Tell | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -61,7 +61,7 @@ class Waits:
             threading.Thread(target=self._watch, name="hbase-waits", daemon=True).start()
 
     def look(self) -> None:
-        """Announce a wait that has become too long, once in an outage."""
+        """Announce a wait that has lasted for ``NOTICE_S``, once in an outage."""
         # Other threads change the dictionary, so it is copied in one step.
         since_s = min(list(self._since_s.values()), default=None)
         if self._tell is None or since_s is None or self._clock() - since_s < NOTICE_S:
@@ -84,12 +84,12 @@ class Waits:
         finally:
             self._since_s.pop(threading.get_ident(), None)
 
-    def failed(self, why: Exception) -> None:
+    def note_failure(self, cause: Exception) -> None:
         """Save the reason for repeating the request, to be announced."""
-        self._why = str(why)
+        self._why = str(cause)
 
     def pieces(self, answer: Iterable[_T]) -> Iterator[_T]:
-        """Yield an answer in pieces; the time that the caller spends on each does not count as waiting."""
+        """Yield the pieces of an answer. The time that the caller spends on a piece does not count as waiting."""
         for piece in answer:
             if self._tell is not None:
                 self._end()

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from consumer.judge.events import kept_event
-from consumer.store_tools.inspection import latest
+from consumer.store_tools.inspection import latest_version
 from storage.lmdb import LmdbStore
 from storage.records import StoredVersion, Version, id_hash, reference_of
 from tests.cli.command import FAST, SAMPLE, SCHEMAS, Command, articles, json_lines, run_process, text, write_lines
@@ -187,7 +187,7 @@ def make_circle(store: LmdbStore) -> None:
 
 
 def _stored(store: LmdbStore, name: str) -> StoredVersion:
-    found = latest(store.history(id_hash(name)))
+    found = latest_version(store.history(id_hash(name)))
     assert found is not None
     return found
 

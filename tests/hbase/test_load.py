@@ -8,7 +8,7 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import draw_entries, key_columns
 from consumer.fingerprint import BlockPlan
 from storage.clock import MS_PER_DAY, now_ms
-from storage.postings import POSTING
+from storage.postings import POSTING_DTYPE
 from tests.hbase import packed_rows
 
 pytestmark = pytest.mark.servers
@@ -47,7 +47,7 @@ def test_filled_store(hbase_address: str, hbase_namespace: str, days: int) -> No
 
 def test_postings_as_lived() -> None:
     """Codes and numbers stay; no two references are alike; arrivals lie within the days, each on its own."""
-    postings = np.zeros(1_000, POSTING)
+    postings = np.zeros(1_000, POSTING_DTYPE)
     postings["code"] = postings["sequence"] = np.arange(1_000)
     lived = load.as_lived(postings, 4, 10 * MS_PER_DAY)
     assert (lived["code"] == postings["code"]).all()

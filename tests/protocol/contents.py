@@ -7,7 +7,7 @@ import numpy as np
 
 from storage.interface import Store
 from storage.memory import MemoryStore
-from storage.postings import POSTING, all_keys
+from storage.postings import POSTING_DTYPE, all_keys
 from storage.records import Record, StoredVersion, Tombstone, Version
 from storage.seen import SeenChange, SeenTimes
 from tests.builders import TIME_MS, make_record
@@ -71,7 +71,7 @@ def restore(content: Content, make_store: Callable[[], Store]) -> Store:
 
 def _record_of(key: bytes, posting: bytes) -> Record:
     """Return a record that has only this posting."""
-    code, reference, time_ms, sequence = np.frombuffer(posting, POSTING)[0].tolist()
+    code, reference, time_ms, sequence = np.frombuffer(posting, POSTING_DTYPE)[0].tolist()
     bits = code.to_bytes(8, "big")
     return make_record(
         reference=reference, time_ms=time_ms, sequence=sequence, fingerprint=bits, one_bits=bits, keys=(key,)

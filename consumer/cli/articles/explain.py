@@ -29,9 +29,9 @@ from consumer.store_tools.explanation import (
     Explanation,
     Facts,
     compared_article,
-    explained,
+    explain_pair,
     gap_ms,
-    plain,
+    plain_values,
 )
 from consumer.store_tools.inspection import History, how_it_ended, id_hash_of, moment
 from consumer.store_tools.requested_settings import settings_to_compare
@@ -70,7 +70,7 @@ def explain(
     check_one_stream([a, b])
     chosen = command_config(config, overrides, store__url=store)
     explanation = _explain_pair(chosen, (a, version_a), (b, version_b))
-    answer(json=json, lines=[plain(explanation)], text=_text(explanation))
+    answer(json=json, lines=[plain_values(explanation)], text=_text(explanation))
 
 
 def _explain_pair(config: Config, a: tuple[str, str | None], b: tuple[str, str | None]) -> Explanation:
@@ -88,7 +88,7 @@ def _explain_pair(config: Config, a: tuple[str, str | None], b: tuple[str, str |
             config = with_stored_settings(config, stored.settings)
             other_settings = differences(stored.settings.encode(), bound.settings)
         article_a, article_b = (_named_article(*named, config, opened, bound, lexicon) for named in (a, b))
-    return explained(article_a, article_b, bound.settings, lexicon, other_settings)
+    return explain_pair(article_a, article_b, bound.settings, lexicon, other_settings)
 
 
 def _text(explanation: Explanation) -> Iterator[RenderableType]:
@@ -97,7 +97,7 @@ def _text(explanation: Explanation) -> Iterator[RenderableType]:
     if explanation.other_settings:
         different = "; ".join(explanation.other_settings)
         yield render.plain(f"Compared with settings that differ from the store's: {different}")
-    yield conditions(a.stored, b.stored, (a.history, b.history), comparison, explanation.judged_by)
+    yield conditions(a.stored, b.stored, (a.history, b.history), comparison, explanation.settings)
     yield render.keywords_line(shared_keywords(a.stored.record, b.stored.record))
     if comparison.facts_shared_min:
         yield from _facts_lines(explanation.facts, a, b)

@@ -21,8 +21,8 @@ from consumer.files.source import STREAM, FileSource
 from consumer.fingerprint import Fingerprinter
 from consumer.model.errors import BadRecord, ConfigError, SinkError, SourceError
 from consumer.text.counts import counted
-from consumer.wiring.components import feed_file, file_decoder, file_writing, lexicon_of, scheme_of
-from storage.files import FileWriting, replace_file
+from consumer.wiring.components import feed_file, file_decoder, lexicon_of, scheme_of, write_options
+from storage.files import WriteOptions, replace_file
 
 app = typer.Typer(no_args_is_help=True, help="Build a table of inverse document frequencies (IDF).")
 
@@ -80,7 +80,7 @@ def build(
         with results():
             write(counts.table().encode())
     else:
-        _write(Path(output), counts.table().encode(), file_writing(chosen))
+        _write(Path(output), counts.table().encode(), write_options(chosen))
     console.print(f"{counted(len(counts.words), 'word')} from {counted(counts.articles, 'article')}")
     if counts.bad_records:
         console.print(f"Skipped {counted(counts.bad_records, 'invalid record')}; dupwatch run shows what is wrong")
@@ -125,7 +125,7 @@ def _check_output(source: FileSource, output: str) -> None:
         raise ConfigError(f"--output {output} would overwrite the feed {source.name}; name another file")
 
 
-def _write(path: Path, table: bytes, writing: FileWriting) -> None:
+def _write(path: Path, table: bytes, writing: WriteOptions) -> None:
     """Write a temporary file and rename it, so that no run ever reads half a table. Raises ``SinkError``."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -76,7 +76,7 @@ def query(
             article = read_article(source, chosen)
             if article.id == source and (path.suffix.lower() in _JSON_SUFFIXES or _begins_like_json(article)):
                 render.console(stderr=True).print(f"{render.plain(source)} is not JSON; it was read as plain text.")
-            _write(_answer(article.id, *text_query.about([article])[0]))
+            _write(_answer(article.id, *text_query.answer([article])[0]))
         else:
             _answer_lines(text_query, chosen, source)
 
@@ -150,7 +150,7 @@ def _answers(text_query: TextQuery, config: Config, feed: str, faults: _Faults) 
                 articles.append(article)
                 answers.append(None)
         found = iter(
-            _answer(article.id, *about) for article, about in zip(articles, text_query.about(articles), strict=True)
+            _answer(article.id, *about) for article, about in zip(articles, text_query.answer(articles), strict=True)
         )
         yield from (next(found) if answer is None else answer for answer in answers)
     show_blank_lines(render.console(stderr=True), source)

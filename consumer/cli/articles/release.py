@@ -21,10 +21,10 @@ from consumer.store_tools.released_record import ReturnObstacle
 from consumer.store_tools.releases import (
     Attribution,
     FlaggedVersion,
-    in_force,
     preview_release,
     read_flagged,
-    releasable,
+    references_in_force,
+    releasable_version,
 )
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.feeds import is_followed
@@ -71,7 +71,7 @@ def release(
     attribution = Attribution(by, reason)
     id_hash_of(article_id)
     with opened_store(chosen, readonly=True) as opened:
-        flagged = releasable(opened, article_id, version)
+        flagged = releasable_version(opened, article_id, version)
         links = chain(opened, flagged.stored)
         histories = [opened.history(link.stored.record.id_hash) for link in links]
     with closing(SourceRecords(completed_config(chosen))) as records:
@@ -113,7 +113,7 @@ def _release(
     send_release(config, event, record if is_latest else None)
     if record is not None:
         with opened_store(config, readonly=True) as opened:
-            is_still_latest = is_latest and bool(in_force(opened, [reference]))
+            is_still_latest = is_latest and bool(references_in_force(opened, [reference]))
         if not is_still_latest:
             _warn(
                 f"A newer version of {render.plain(flagged.stored.record.id)} arrived during the release. Compare its "
@@ -141,7 +141,7 @@ def _show_return(config: Config, record_or_obstacle: RawRecord | ReturnObstacle 
         return
     topic = sink_topics(config).unique_topic
     if isinstance(record_or_obstacle, ReturnObstacle):
-        _warn(f"The article cannot be sent to {topic}: {render.plain(record_or_obstacle.why)}.")
+        _warn(f"The article cannot be sent to {topic}: {render.plain(record_or_obstacle.reason)}.")
     elif record_or_obstacle.partition is not None and not json:
         origin = "{} [{}] offset {}".format(*record_or_obstacle.partition, record_or_obstacle.start)
         with results():

@@ -14,7 +14,7 @@ from consumer.cli.options import ConfigOption, JsonOption, LastingStoreOption, S
 from consumer.cli.results import results, write_json
 from consumer.judge.events import version_name
 from consumer.store_tools.article_facts import ArticleHistoryEntry, article_facts, history_entry, keywords_of
-from consumer.store_tools.inspection import DuplicateLink, History, how_it_ended, not_stored
+from consumer.store_tools.inspection import DuplicateLink, History, how_it_ended, missing_version_error
 from consumer.text.counts import counted
 from consumer.text.timestamps import rfc3339
 from consumer.wiring.stores import opened_store
@@ -34,7 +34,7 @@ def show(
     with opened_store(chosen, readonly=True) as opened:
         facts = article_facts(opened, article_id, version)
     if not facts.links:
-        raise not_stored(facts.history, chosen.store.url, article_id, version)
+        raise missing_version_error(facts.history, chosen.store.url, article_id, version)
     with results():
         if json:
             plain = [_json_fields(link, history) for link, history in zip(facts.links, facts.histories, strict=True)]

@@ -53,7 +53,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
         results(),
     ):
         for compared in compare_versions(opened, items, counts):
-            done = _release_flags(releases, list(chosen(compared.found())), audit_log)
+            done = _release_flags(releases, list(chosen(compared.stored_matches())), audit_log)
             released, repeated = released + len(done.events) - done.again, repeated + done.again
             for event in done.events:
                 write(event.encoded + b"\n")
@@ -99,7 +99,7 @@ def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None
             try:
                 with results():
                     for compared in compare_versions(opened, items, counts):
-                        articles = list(denied_articles(compared.found()))
+                        articles = list(denied_articles(compared.stored_matches()))
                         report_denied(events, articles)
                         for article in articles:
                             write(article.match + b"\n")
@@ -144,7 +144,7 @@ def _preview(config: Config, items: Banks, chosen: _Choice) -> _Preview:
     preview = _Preview()
     with bound_store(config) as opened:
         for compared in compare_versions(opened, items, ScanCounts()):
-            for each in chosen(compared.found()):
+            for each in chosen(compared.stored_matches()):
                 preview.add(each)
     return preview
 

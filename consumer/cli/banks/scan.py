@@ -106,6 +106,6 @@ def _show(config: Config, items: Banks) -> None:
     counts = ScanCounts()
     with bound_store(config) as opened, results():
         for compared in compare_versions(opened, items, counts):
-            for match in compared.found():
+            for match in compared.stored_matches():
                 write_json(match_fields(match))
     show_counts(counts)

@@ -6,7 +6,7 @@ from consumer.banks.bank import Banks
 from consumer.banks.known_texts import KnownTexts
 from consumer.cli import render
 from consumer.store_tools.bank_matches import ComparedVersions
-from consumer.store_tools.bank_scan import ScanCounts, scanned
+from consumer.store_tools.bank_scan import ScanCounts, scan_store
 from consumer.wiring.comparable_store import BoundStore
 from consumer.wiring.stores import is_remote
 from storage.clock import now_ms
@@ -20,7 +20,7 @@ def compare_versions(opened: BoundStore, items: Banks, counts: ScanCounts) -> It
     total = None if is_remote(opened.config) else opened.compared.store.stats().versions
     with render.progress(render.console(stderr=True)) as progress:
         update = render.follow(progress, "comparing", lambda: (counts.versions, total))
-        for compared in scanned(opened.compared.store, known, counts):
+        for compared in scan_store(opened.compared.store, known, counts):
             yield compared
             update()
 

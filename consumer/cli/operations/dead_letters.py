@@ -25,7 +25,7 @@ from consumer.model.letter import Letter, LetterFilter, LetterReader
 from consumer.text.counts import counted
 from consumer.text.timestamps import TIME_HELP, option_time_ms, shown_time
 from consumer.wiring.components import kafka_options
-from consumer.wiring.feeds import written_letters
+from consumer.wiring.feeds import open_letters
 from consumer.wiring.kafka_parts import letters_topic
 from storage.clock import MS_PER_S
 
@@ -83,7 +83,7 @@ def list_(
     chosen = command_config(config, overrides, sink__url=_named_sink(letters, sink))
     selection = _selection(chosen, reason, since, until, key)
     rows_max = limit if json or limit is not None else ROWS_MAX
-    with written_letters(chosen) as written:
+    with open_letters(chosen) as written:
         selected = filter(selection.takes, written.letters())
         with results():
             if json:
@@ -109,7 +109,7 @@ def show(
 ) -> None:
     """Show one dead letter, with the original value of the record."""
     chosen = command_config(config, overrides, sink__url=_named_sink(letters, sink))
-    with written_letters(chosen) as written:
+    with open_letters(chosen) as written:
         letter = written.letter(position)
     if letter is None:
         raise ConfigError(f"no dead letter at {position} in {chosen.sink.url}; dupwatch dead-letters list shows all")

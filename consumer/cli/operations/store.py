@@ -17,7 +17,7 @@ from consumer.config.config import Config
 from consumer.judge.binding import settings_in
 from consumer.model.errors import StoreBroken, StoreMismatch
 from consumer.store_tools import inspection
-from consumer.store_tools.export import exported
+from consumer.store_tools.export import export_lines
 from consumer.store_tools.inspection import VerificationReport
 from consumer.store_tools.requested_settings import check_unchanged
 from consumer.text.counts import counted
@@ -153,6 +153,6 @@ def export(
     chosen = command_config(config, overrides, store__url=store)
     with opened_store(chosen, readonly=True) as opened, render.progress(render.console(stderr=True)) as bar, results():
         task = bar.add_task("exporting", total=None)
-        for line in exported(opened, bodies=bodies):
+        for line in export_lines(opened, bodies=bodies):
             write(line + b"\n")
             bar.advance(task)

@@ -54,7 +54,7 @@ def _show_start(console: Console, config: Config, ready: LastingRun) -> None:
             "sink": config.sink.url,
             "store": config.store.url,
             "pages": ready.address,
-            "engine": ready.engine.described,
+            "engine": ready.engine.description,
         },
     )
 

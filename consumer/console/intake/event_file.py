@@ -21,7 +21,7 @@ from consumer.model.limits import ReadLimits
 from consumer.model.record import End, RawBatch, RawRecord
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.read_files import FileMark, FileMarks, forget_marks, marks_of, move_marks
-from storage.files import opened_regular
+from storage.files import opened_regular_file
 
 log = logging.getLogger("dupwatch")
 
@@ -61,7 +61,7 @@ class EventFile(EventSource):
         Raises ``FileNotFoundError``, ``SourceError`` if the file cannot be read, and ``DatabaseUnavailable``.
         """
         try:
-            with opened_regular(self.path) as (descriptor, status):
+            with opened_regular_file(self.path) as (descriptor, status):
                 self._inode = (status.st_dev, status.st_ino)
                 self._is_abandoned = False
                 place, tail = self._place(descriptor)

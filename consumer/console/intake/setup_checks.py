@@ -15,7 +15,7 @@ from consumer.model.hooks import Outage
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.queue import Filters
-from storage.files import opened_regular
+from storage.files import opened_regular_file
 
 log = logging.getLogger("dupwatch")
 
@@ -146,7 +146,7 @@ class SetupChecks:
 def sink_fault(path: Path) -> SinkFault | None:
     """Return why a file yields no flags, or None if it begins with an event or is still too short to tell."""
     try:
-        with opened_regular(path) as (descriptor, _):
+        with opened_regular_file(path) as (descriptor, _):
             head = os.pread(descriptor, _HEAD_BYTES, 0)
     except FileNotFoundError:
         return SinkFault("missing", path)

@@ -120,13 +120,13 @@ class ClusterServers:
 
     def _has_regions(self, server: RegionServer) -> bool:
         try:
-            return any(_port(region.server) == server.port for region in self._regions.of_tables(""))
+            return any(_port(region.server) == server.port for region in self._regions.list_regions(""))
         except RegionsFailed:
             return True
 
     def _move_regions(self) -> str:
         """Move some to the other server, meta among them sometimes."""
-        regions = self._regions.of_tables(self._prefix)
+        regions = self._regions.list_regions(self._prefix)
         moves = self._chance.sample(regions, min(_MOVES, len(regions)))
         moved = sum(self._move(region, self._chance.sample(self._live(), 2)) for region in moves)
         if not moved:
@@ -143,7 +143,7 @@ class ClusterServers:
 
     def _split_region(self) -> str:
         """Split the first region that can be, in random order: one that was split lately cannot."""
-        regions = [region for region in self._regions.of_tables(self._prefix) if _end(region)]
+        regions = [region for region in self._regions.list_regions(self._prefix) if _end(region)]
         failures = []
         for region in self._chance.sample(regions, len(regions)):
             key = _middle(region.start, region.end or _end(region))
@@ -157,7 +157,7 @@ class ClusterServers:
 
     def _spread(self) -> str:
         """Move regions until each server has as many as the other, but for one."""
-        regions = self._regions.of_tables(self._prefix)
+        regions = self._regions.list_regions(self._prefix)
         live = self._live()
         by_server = {server: [region for region in regions if region.server == server] for server in live}
         least, most = min(live, key=lambda name: len(by_server[name])), max(live, key=lambda name: len(by_server[name]))

@@ -95,9 +95,9 @@ def _broker_away(cluster: Cluster, topics: Topics, store: str) -> None:
 
 def _region_server_hangs(cluster: Cluster, topics: Topics, store: str, regions: Regions, consumer: Running) -> None:
     """Until its regions have moved they are named with their server; consumers repeat calls, and go on."""
-    before = {region.name: region.server for region in regions.of_tables(f"{NAMESPACE}:")}
+    before = {region.name: region.server for region in regions.list_regions(f"{NAMESPACE}:")}
     # Not the one with hbase:meta, whose silence would be all that can be seen.
-    meta = next(region.server for region in regions.of_tables("-"))
+    meta = next(region.server for region in regions.list_regions("-"))
     hung = next(server for server in cluster.region_servers if f",{server.port}," not in str(meta))
     repeats = consumer.metric("dupwatch_store_repeats_total")
     assert hung.process is not None
@@ -110,7 +110,7 @@ def _region_server_hangs(cluster: Cluster, topics: Topics, store: str, regions: 
         assert wait_until(lambda: consumer.metric("dupwatch_store_repeats_total") > repeats, _WAIT_S)
         moved = {server for server in before.values() if f",{hung.port}," not in str(server)}
         assert wait_until(
-            lambda: {region.server for region in regions.of_tables(f"{NAMESPACE}:")} == moved, _WAIT_S, 0.5
+            lambda: {region.server for region in regions.list_regions(f"{NAMESPACE}:")} == moved, _WAIT_S, 0.5
         )
     finally:
         os.kill(hung.process.pid, signal.SIGCONT)

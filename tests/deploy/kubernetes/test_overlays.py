@@ -183,7 +183,7 @@ SHUT_OR_OPEN: Final = [
         "to-kafka",
         "spec.egress.0.ports",
         [{"port": 9092}],
-        "no egress to kafka:9093 of source.url",
+        "no egress to kafka:9093, which source.url names",
     ),
     Break(
         "NetworkPolicy",
@@ -264,7 +264,7 @@ SERVED_WRONG: Final = [
         "to-kafka",
         "spec.podSelector.matchExpressions.0.values",
         ["consumer", "topics"],
-        "Deployment dupwatch-serve has no egress to kafka:9093 of sink.url",
+        "Deployment dupwatch-serve has no egress to kafka:9093, which sink.url names",
     ),
     Break(
         "NetworkPolicy",
@@ -299,7 +299,7 @@ CONSOLE_WRONG: Final = [
         "to-kafka",
         "spec.podSelector.matchExpressions.0.values",
         ["consumer", "serve", "topics"],
-        "Deployment dupwatch-console has no egress to kafka:9093 of sink.url",
+        "Deployment dupwatch-console has no egress to kafka:9093, which sink.url names",
     ),
     Break(
         "NetworkPolicy",
@@ -313,7 +313,7 @@ CONSOLE_WRONG: Final = [
         "to-database",
         "spec.egress.0.ports.0.port",
         5433,
-        "Deployment dupwatch-console has no egress to the outside:5432 of console.database",
+        "Deployment dupwatch-console has no egress to port 5432 outside the cluster, which console.database names",
     ),
 ]
 OWN_DATABASE_WRONG: Final = [
@@ -322,7 +322,7 @@ OWN_DATABASE_WRONG: Final = [
         "to-database",
         "spec.egress.0.to.0.namespaceSelector.matchLabels",
         {"a": "b"},
-        "Deployment dupwatch-console has no egress to dupwatch:5432 of console.database",
+        "Deployment dupwatch-console has no egress to dupwatch:5432, which console.database names",
         "small",
     ),
     Break(
@@ -468,7 +468,7 @@ def test_what_is_asked_besides_has_to_be_let_through(
     """The registry and the collector; each has a component that lets consumers out to it."""
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": settings})
     assert cluster.faults(rendered) == [
-        f"Deployment dupwatch-{name} has no egress to {place} of {setting}" for name in asking
+        f"Deployment dupwatch-{name} has no egress to {place}, which {setting} names" for name in asking
     ]
     policies = read((KUBERNETES / "components" / component / "network.yaml").read_text())
     rendered.documents.extend(policies)
@@ -479,7 +479,9 @@ def test_a_place_outside_of_the_cluster_has_to_be_let_through(cluster: Cluster) 
     """By a rule for addresses; without one nothing that is not in a namespace is reached."""
     url = '[registry]\nurl = "https://registry.example.org"\n[judge]'
     rendered = reconfigured(cluster.rendered("production"), {"[judge]": url})
-    assert cluster.faults(rendered) == ["Deployment dupwatch-consumer has no egress to the outside:443 of registry.url"]
+    assert cluster.faults(rendered) == [
+        "Deployment dupwatch-consumer has no egress to port 443 outside the cluster, which registry.url names"
+    ]
     (policy,) = read((KUBERNETES / "components" / "registry" / "network.yaml").read_text())
     outside = {"to": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"protocol": "TCP", "port": 443}]}
     rendered.documents.append({**policy, "spec": {**policy["spec"], "egress": [outside]}})

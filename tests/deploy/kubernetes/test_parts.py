@@ -18,7 +18,7 @@ from deploy.kubernetes import program, rules
 from deploy.kubernetes.check import SECRETS
 from deploy.kubernetes.manifests import selects
 from deploy.kubernetes.program import PAGES
-from deploy.kubernetes.schemas import strict
+from deploy.kubernetes.schemas import strict_schema
 from deploy.local.ports import HOST, free_ports
 from deploy.local.process import wait_until
 from tests.cli.command import TIMEOUT_S, start
@@ -63,7 +63,7 @@ def test_the_check_says_what_it_needs() -> None:
 )
 def test_strict_schemas_refuse_what_they_do_not_name(document: object, right: bool) -> None:  # noqa: FBT001
     """Unknown fields fail at every depth, and maps of any name stay open."""
-    assert jsonschema.Draft202012Validator(strict(LOOSE)).is_valid(document) == right
+    assert jsonschema.Draft202012Validator(strict_schema(LOOSE)).is_valid(document) == right
     assert jsonschema.Draft202012Validator(LOOSE).is_valid(document) == (right or document != {"labels": {"any": 1}})
 
 

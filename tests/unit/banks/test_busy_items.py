@@ -15,7 +15,7 @@ from consumer.fingerprint import BlockPlan, Engine, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.model.verdict import BankMention, Verdict
 from consumer.text.timestamps import rfc3339
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 from tests.builders import TIME_MS
 
@@ -32,7 +32,7 @@ DEFAULT = BusyLimit(0.01, 1_000)
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     """Return the engine of a run."""
-    return built_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
+    return new_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
 
 
 @pytest.fixture

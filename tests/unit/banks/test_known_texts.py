@@ -17,7 +17,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.verdict import BANK_MATCHES_MAX
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 from storage.records import BankMatch, Version
 from tests.builders import TIME_MS
@@ -57,7 +57,7 @@ def item(text: str, name: str = "offer", bank: str = "spam", **more: object) -> 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     """Return the engine of a run."""
-    return built_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
+    return new_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_another_number_is_not_allowed(engine: Engine) -> None:
     """Where slots are compared: a notice with another account. To be denied it is still alike."""
     scheme = replace(SCHEME, slots=True)
     settings = replace(SETTINGS, scheme=scheme, slot_conflicts_max=0)
-    slotted = built_engine(chosen_engine("auto", scheme, LEXICON).name, scheme, LEXICON, sketched=True, parts=False)
+    slotted = new_engine(chosen_engine("auto", scheme, LEXICON).name, scheme, LEXICON, sketched=True, parts=False)
     known = KnownTexts(slotted, settings, lambda: TIME_MS)
     notice = f"{written(12)} pay the fee of 250 to the account 4711 before Friday {written(13)}"
     known.change([NOTICES, SPAM, item(notice, "fee", "notices"), item(notice, "fee")])
@@ -294,7 +294,7 @@ def test_what_was_computed_earlier_is_asked_for_once(engine: Engine) -> None:
     """When the first items come; an allowed item keeps the facts that its articles must have."""
     scheme = replace(SCHEME, slots=True)
     settings = replace(SETTINGS, scheme=scheme, slot_conflicts_max=0)
-    slotted = built_engine(chosen_engine("auto", scheme, LEXICON).name, scheme, LEXICON, sketched=True, parts=False)
+    slotted = new_engine(chosen_engine("auto", scheme, LEXICON).name, scheme, LEXICON, sketched=True, parts=False)
     first = KnownTexts(slotted, settings, lambda: TIME_MS)
     notice = f"{written(12)} pay the fee of 250 to the account 4711 before Friday {written(13)}"
     entries: list[Entry] = [NOTICES, item(notice, "fee", "notices")]

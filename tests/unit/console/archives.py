@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from consumer.console.context import ArticleView, article_view
 from consumer.judge.events import storable_reference, version_name
-from consumer.store_tools.inspection import latest as latest_of
+from consumer.store_tools.inspection import latest_version as latest_of
 from consumer.store_tools.text_query import QueriedStore
 from storage.records import id_hash
 from tests.stored_texts import StoreOfTexts

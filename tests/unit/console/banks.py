@@ -10,7 +10,7 @@ from typing_extensions import override
 from consumer.banks.bank import Bank, BankError, BankItem, Banks, Entry
 from consumer.banks.bank_log import BankLog, BankLogChange, NewEntries
 from consumer.files.bank_file import BankFile
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 TEXT = "Win a ferry ticket now, only today, only here."
 
@@ -18,8 +18,8 @@ TEXT = "Win a ferry ticket now, only today, only here."
 def bank_file(path: Path, *entries: Entry) -> BankFile:
     """Open a file of banks, after these entries were appended by somebody else."""
     if entries:
-        BankFile(path, FileWriting(durable=False)).change(lambda _: entries)
-    return BankFile(path, FileWriting(durable=False))
+        BankFile(path, WriteOptions(durable=False)).change(lambda _: entries)
+    return BankFile(path, WriteOptions(durable=False))
 
 
 def banks_in(path: Path) -> Banks:

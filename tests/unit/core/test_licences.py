@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.core.licences import Crate, alternatives, linked, metadata, third_party
+from deploy.core.licences import Crate, alternatives, linked_crates, metadata, third_party
 
 CORE = Path(__file__).parents[3] / "core"
 ALLOWED = frozenset(
@@ -59,7 +59,7 @@ def test_crates_have_licences_that_we_may_link(found: dict[str, Any]) -> None:
 
 def test_what_is_linked_in_is_what_the_engine_needs_when_it_runs(found: dict[str, Any]) -> None:
     """Neither the engine itself, nor macros, nor what only they or the build need; the lock file has all of them."""
-    names = {crate.name for crate in linked(found)}
+    names = {crate.name for crate in linked_crates(found)}
     assert {"pyo3", "pyo3-ffi", "icu_normalizer_data", "foldhash", "typenum"} <= names
     assert not names & {"dupwatch-core", "pyo3-macros", "syn", "zerofrom-derive", "target-lexicon"}
     assert {"dupwatch-core", "pyo3-macros", "syn", "target-lexicon"} <= {
@@ -69,7 +69,7 @@ def test_what_is_linked_in_is_what_the_engine_needs_when_it_runs(found: dict[str
 
 def test_the_licences_that_are_handed_on_are_those_of_the_crates(found: dict[str, Any]) -> None:
     """After a change of the lock: python -m deploy.core.licences > core/THIRD_PARTY."""
-    assert third_party(linked(found)) == (CORE / "THIRD_PARTY").read_text(encoding="utf-8")
+    assert third_party(linked_crates(found)) == (CORE / "THIRD_PARTY").read_text(encoding="utf-8")
 
 
 def test_the_installed_engine_carries_all_texts() -> None:

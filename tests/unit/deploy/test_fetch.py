@@ -252,4 +252,4 @@ def test_what_is_missing_is_named_with_its_packages(
     assert "apt-get install chromium chromium-driver golang-go prometheus sqlite3" in output
     assert "apt-get install postgresql" in output
     assert not apt.exists()
-    assert packages.missing() == list(packages.COMMANDS)
+    assert packages.missing_commands() == list(packages.COMMANDS)

@@ -81,12 +81,12 @@ def test_one_writes_and_nobody_waits(tmp_path: Path, java: str) -> None:
     """While one program writes the archive another goes on without it."""
     calls = with_jcmd(java)
     file = quick.archive(tmp_path, "kafka", java)
-    with quick.unwritten(file, java) as unfinished:
+    with quick.new_archive(file, java) as unfinished:
         assert unfinished is not None
         unfinished.write_text("half")
         quick.write(file, java, 8)
         assert not file.exists()
-        with quick.unwritten(file, java) as second:
+        with quick.new_archive(file, java) as second:
             assert second is None
     assert file.read_text() == "half"
     assert not calls.exists()
@@ -97,7 +97,7 @@ def test_a_program_that_failed_leaves_no_archive(tmp_path: Path, java: str) -> N
     file = quick.archive(tmp_path, "shell", java)
 
     def fail() -> None:
-        with quick.unwritten(file, java) as unfinished:
+        with quick.new_archive(file, java) as unfinished:
             assert unfinished is not None
             unfinished.write_text("half")
             raise ZeroDivisionError
@@ -114,18 +114,18 @@ def test_a_java_without_classes_of_its_own_is_left_alone(tmp_path: Path, java: s
     (Path(java).resolve().parents[1] / "lib" / "server" / "classes.jsa").unlink()
     file = quick.archive(tmp_path, "kafka", java)
     quick.write(file, java, 7)
-    with quick.unwritten(file, java) as unfinished:
+    with quick.new_archive(file, java) as unfinished:
         assert (unfinished, quick.use(file, java), quick.use_or_write(file, unfinished)) == (None, [], [])
 
 
 def test_a_program_writes_when_it_ends(tmp_path: Path, java: str) -> None:
     """A program that runs once is told to write the archive, and the next one to use it."""
     file = quick.archive(tmp_path, "shell", java)
-    with quick.unwritten(file, java) as unfinished:
+    with quick.new_archive(file, java) as unfinished:
         assert unfinished is not None
         assert quick.use_or_write(file, unfinished) == [f"-XX:ArchiveClassesAtExit={unfinished}"]
         unfinished.write_text("classes")
-    with quick.unwritten(file, java) as unfinished:
+    with quick.new_archive(file, java) as unfinished:
         assert quick.use_or_write(file, unfinished) == [f"-XX:SharedArchiveFile={file}"]
 
 
@@ -133,5 +133,5 @@ def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, java: st
     """Where no archive can be written a program runs without."""
     (tmp_path / "archives").touch()
     file = quick.archive(tmp_path, "shell", java)
-    with quick.unwritten(file, java) as unfinished:
+    with quick.new_archive(file, java) as unfinished:
         assert (unfinished, quick.use_or_write(file, unfinished)) == (None, [])

@@ -37,7 +37,7 @@ def test_regions_and_servers_are_read(client: Regions) -> None:
     """A region may be on no server; the first begins with no key, and the last ends with none."""
     with client:
         assert client.servers() == ["localhost,1,2", "localhost,3,4"]
-        assert client.of_tables("x:") == [
+        assert client.list_regions("x:") == [
             Region("abc", "x:articles", b"", b"\x80", "localhost,1,2"),
             Region("def", "x:articles", b"\x80", b"", None),
         ]
@@ -58,7 +58,9 @@ def test_a_late_answer_is_not_taken_for_the_next_one(client: Regions, monkeypatc
     answer_s = regions._ANSWER_S
     monkeypatch.setattr(regions, "_ANSWER_S", 0.5)
     with client:
-        with pytest.raises(RegionsFailed, match=r"move abc localhost,1,2: no answer within 0\.5 s"):
+        with pytest.raises(
+            RegionsFailed, match=r"move abc localhost,1,2: the client has ended, or did not answer within 0\.5 s"
+        ):
             client.move(region, "localhost,1,2")
         monkeypatch.setattr(regions, "_ANSWER_S", answer_s)
         assert client.servers() == ["localhost,1,2", "localhost,3,4"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.core.rust import oldest_rust, what_is_missing
+from deploy.core.rust import build_obstacle, oldest_rust
 
 ROOT = Path(__file__).parents[3]
 INSTALL = "https://www.rust-lang.org/tools/install"
@@ -35,7 +35,7 @@ def test_the_oldest_rust_is_that_of_the_manifest() -> None:
 def test_rust_that_is_new_enough_lacks_nothing(tmp_path: Path, version: str) -> None:
     """As numbers, not as text: 1.100 is newer than 1.88."""
     version = version.format(oldest=oldest_rust())
-    assert what_is_missing(path_with(tmp_path / "bin", cargo=version, rustc=version)) is None
+    assert build_obstacle(path_with(tmp_path / "bin", cargo=version, rustc=version)) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_is_missing_or_too_old_is_named_with_what_to_do(
     tmp_path: Path, versions: dict[str, str], named: str
 ) -> None:
     """In one sentence."""
-    said = what_is_missing(path_with(tmp_path / "bin", **versions))
+    said = build_obstacle(path_with(tmp_path / "bin", **versions))
     assert said is not None
     assert f"needs cargo and rustc {oldest_rust()} or newer, but {named.format(path=tmp_path / 'bin')}" in said
     assert INSTALL in said
@@ -66,7 +66,7 @@ def test_a_program_without_a_toolchain_is_named_with_what_it_says(tmp_path: Path
     (tmp_path / "bin" / "rustc").write_text(
         "#!/bin/sh\necho 'error: no default is configured' >&2\necho more >&2\nexit 1\n"
     )
-    said = what_is_missing(environment)
+    said = build_obstacle(environment)
     assert said is not None
     assert "does not say its version (error: no default is configured)" in said
 
@@ -98,7 +98,7 @@ def test_ci_does_not_do_without(tmp_path: Path, goal: str) -> None:
     """Before anything else it asks for Rust, and says that CI needs it."""
     environment = path_with(tmp_path / "bin") | {"CI": "true"}
     assert asks_for_rust(commands_of(environment, goal))[0]
-    assert "but CI has to test it" in (what_is_missing(environment) or "")
+    assert "but CI has to test it" in (build_obstacle(environment) or "")
 
 
 @pytest.mark.parametrize("goal", ["test", "test-light"])

@@ -13,10 +13,10 @@ import pytest
 from consumer.banks.item_fingerprints import NO_FINGERPRINTS, ItemFingerprints
 from consumer.files import bank_cache
 from consumer.files.bank_cache import BankCache, CacheIdentity
-from storage.files import FileWriting, locked_folder
+from storage.files import WriteOptions, locked_folder
 from tests.unit.banks.test_item_fingerprints import by_digest, drawn
 
-WRITING = FileWriting(durable=False)
+WRITING = WriteOptions(durable=False)
 IDENTITY = CacheIdentity({"banks": "banks.jsonl", "scheme": "jieba-tfidf/3+0a1b2c3d"}, bytes(32))
 HELD = (drawn(30, 1), drawn(4, 2))
 _KILLED = 9

@@ -12,9 +12,9 @@ from consumer.banks.bank import Bank, BankError, BankItem, Banks, BanksMissing, 
 from consumer.banks.bank_log import BankLogChange
 from consumer.files import bank_file
 from consumer.files.bank_file import BankFile
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
-WRITING = FileWriting(durable=False)
+WRITING = WriteOptions(durable=False)
 SPAM = Bank(bank="spam", action="deny")
 
 

@@ -23,7 +23,7 @@ from consumer.files.checkpoint import (
 from consumer.files.lines import Position
 from consumer.model.errors import ConfigError, SinkError
 from consumer.model.ports import OutputSizes
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 CHECKPOINT = Checkpoint(
     source="feed.jsonl",
@@ -41,7 +41,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path, durable: bool) -> None:  # noqa
     path = checkpoint_path(tmp_path / "out.jsonl")
     assert load(path) is None
     for checkpoint in (CHECKPOINT, msgspec.structs.replace(CHECKPOINT, finished=True)):
-        save(path, checkpoint, FileWriting(durable=durable))
+        save(path, checkpoint, WriteOptions(durable=durable))
         assert load(path) == checkpoint
     assert os.listdir(tmp_path) == ["out.jsonl.checkpoint.json"]  # noqa: PTH208
 
@@ -49,10 +49,10 @@ def test_what_is_saved_is_loaded(tmp_path: Path, durable: bool) -> None:  # noqa
 def test_a_save_that_fails_leaves_the_old_checkpoint(tmp_path: Path) -> None:
     """The new one is written beside the old one, so that a full disk costs nothing."""
     path = tmp_path / "c"
-    save(path, CHECKPOINT, FileWriting(durable=False))
+    save(path, CHECKPOINT, WriteOptions(durable=False))
     (tmp_path / "c.tmp").mkdir()
     with pytest.raises(SinkError, match="cannot write the checkpoint"):
-        save(path, msgspec.structs.replace(CHECKPOINT, finished=True), FileWriting(durable=False))
+        save(path, msgspec.structs.replace(CHECKPOINT, finished=True), WriteOptions(durable=False))
     assert load(path) == CHECKPOINT
 
 

@@ -21,7 +21,7 @@ from consumer.model.dead_letter import DeadLetter, LetterPosition, dead_letter
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.limits import ReadLimits
 from consumer.model.ports import DeadLetterSink, OutputSizes, Rejection, Sink, Source
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.builders import answers, raw_line
 
 
@@ -38,9 +38,9 @@ def rejections(*letters: DeadLetter) -> list[Rejection]:
 def opened(path: Path, marks: OutputSizes | None, *, durable: bool = False) -> tuple[FileSink, FileDeadLetters]:
     """Open both files as a run does that resumes at these marks."""
     verdicts_bytes, letters_bytes = (None, None) if marks is None else (marks.verdicts_bytes, marks.dead_letters_bytes)
-    sink = FileSink(path, verdicts_bytes, FileWriting(durable=durable))
+    sink = FileSink(path, verdicts_bytes, WriteOptions(durable=durable))
     try:
-        return sink, FileDeadLetters(dead_letters_path(path), letters_bytes, FileWriting(durable=durable))
+        return sink, FileDeadLetters(dead_letters_path(path), letters_bytes, WriteOptions(durable=durable))
     except SinkError:
         sink.discard()
         raise
@@ -115,11 +115,11 @@ def test_files_shorter_than_their_marks_are_refused(tmp_path: Path, marks: Outpu
 def test_two_runs_cannot_write_one_sink(tmp_path: Path) -> None:
     """The second is refused, and may have the sink once the first one has closed it."""
     path = tmp_path / "out.jsonl"
-    first = FileSink(path, None, FileWriting(durable=False))
+    first = FileSink(path, None, WriteOptions(durable=False))
     with pytest.raises(SinkError, match="another process"):
-        FileSink(path, None, FileWriting(durable=False))
+        FileSink(path, None, WriteOptions(durable=False))
     first.close()
-    FileSink(path, None, FileWriting(durable=False)).close()
+    FileSink(path, None, WriteOptions(durable=False)).close()
 
 
 def test_places_that_cannot_be_written_are_told_in_a_sentence(tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_places_that_cannot_be_written_are_told_in_a_sentence(tmp_path: Path) ->
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "a" / "b", tmp_path / "folder", tmp_path / "pipe"):
         with pytest.raises(SinkError, match="cannot be written"):
-            FileSink(path, None, FileWriting(durable=False))
+            FileSink(path, None, WriteOptions(durable=False))
     with pytest.raises(SinkError, match=f"No such file or directory; create the directory {tmp_path}/a, or"):
-        FileSink(tmp_path / "a" / "b", None, FileWriting(durable=False))
+        FileSink(tmp_path / "a" / "b", None, WriteOptions(durable=False))
     with pytest.raises(SinkError, match="not a regular file"):
-        FileSink(Path(os.devnull), None, FileWriting(durable=False))
+        FileSink(Path(os.devnull), None, WriteOptions(durable=False))
 
 
 def test_a_full_disk_is_told_and_a_later_run_goes_on(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ import resource, signal, sys
 from pathlib import Path
 from consumer.model.errors import SinkError
 from consumer.files.sinks import FileSink
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.builders import answers
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-sink = FileSink(Path(sys.argv[1]), None, FileWriting(durable=True))
+sink = FileSink(Path(sys.argv[1]), None, WriteOptions(durable=True))
 sink.emit(answers(b"x" * 59))
 try:
     sink.emit(answers(b"y" * 59))
@@ -159,7 +159,7 @@ sink.close()
     assert child.stdout.endswith(b"cannot be written: File too large 60\n")
     assert path.stat().st_size == 100
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100
-    FileSink(path, 60, FileWriting(durable=False)).close()
+    FileSink(path, 60, WriteOptions(durable=False)).close()
     assert path.read_bytes() == b"x" * 59 + b"\n"
 
 
@@ -216,7 +216,7 @@ except SinkError as error:
 def run(feed: Path, out: Path, crash_at: int | None) -> None:
     """A run of the whole: each record's bytes are its verdict; it dies between emit and commit of one batch."""
     checkpoint = load(checkpoint_path(out)) or Checkpoint(source=str(feed), began_ms=1, settings="")
-    save(checkpoint_path(out), checkpoint, FileWriting(durable=False))
+    save(checkpoint_path(out), checkpoint, WriteOptions(durable=False))
     sink, letters = opened(out, checkpoint.marks)
     source: Source = FileSource(feed, ReadLimits(record_bytes_max=9, batch_records_max=3), checkpoint.position)
     position = Position()
@@ -231,7 +231,7 @@ def run(feed: Path, out: Path, crash_at: int | None) -> None:
         position = batch.end
         marks = OutputSizes(sink.size_bytes(), letters.size_bytes())
         done = Checkpoint(source=str(feed), began_ms=1, settings="", position=position, marks=marks)
-        save(checkpoint_path(out), done, FileWriting(durable=False))
+        save(checkpoint_path(out), done, WriteOptions(durable=False))
     source.close()
     sink.close()
     letters.close()
@@ -257,7 +257,7 @@ def test_only_duplicates_are_written_when_asked(tmp_path: Path) -> None:
     event = judged[1].event
     flag = msgspec.structs.replace(event.verdict, outcome="duplicate")
     judged[1] = replace(judged[1], event=msgspec.structs.replace(event, verdict=flag))
-    sink = FileSink(tmp_path / "out.jsonl", None, FileWriting(durable=False), emit="duplicates")
+    sink = FileSink(tmp_path / "out.jsonl", None, WriteOptions(durable=False), emit="duplicates")
     sink.emit(judged)
     sink.close()
     assert (tmp_path / "out.jsonl").read_bytes() == b"2\n"
@@ -293,5 +293,5 @@ def test_a_sink_that_was_there_stays(tmp_path: Path) -> None:
 def test_a_sink_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
     """Its checkpoint counts on what it had."""
     with pytest.raises(SinkError, match=r"out\.jsonl is gone, but its checkpoint says that it has 3 bytes"):
-        FileSink(tmp_path / "out.jsonl", 3, FileWriting(durable=False))
+        FileSink(tmp_path / "out.jsonl", 3, WriteOptions(durable=False))
     assert not (tmp_path / "out.jsonl").exists()

@@ -8,7 +8,7 @@ from consumer.files import line_file
 from consumer.files.sinks import WHOLE_VERDICTS, FileSink
 from consumer.model.errors import SinkError
 from consumer.model.verdict import SCHEMA
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.builders import answers
 
 LINE = b'{"schema":"%s","id":"a"}' % SCHEMA.encode()
@@ -16,7 +16,7 @@ LINE = b'{"schema":"%s","id":"a"}' % SCHEMA.encode()
 
 def append(path: Path, *events: bytes) -> None:
     """Append events as a service does that was started anew."""
-    sink = FileSink(path, WHOLE_VERDICTS, FileWriting(durable=False))
+    sink = FileSink(path, WHOLE_VERDICTS, WriteOptions(durable=False))
     sink.emit(answers(*events))
     sink.flush()
     sink.close()
@@ -66,7 +66,7 @@ def test_a_file_that_another_process_writes_is_not_cut(tmp_path: Path) -> None:
     """Its last line may be whole in a moment."""
     path = tmp_path / "verdicts.jsonl"
     path.write_bytes(LINE)
-    first = FileSink(path, len(LINE), FileWriting(durable=False))
+    first = FileSink(path, len(LINE), WriteOptions(durable=False))
     with pytest.raises(SinkError, match="is being written by another process"):
         append(path, LINE)
     assert path.read_bytes() == LINE

@@ -14,7 +14,7 @@ from consumer.model.verdict import VerdictEvent, decode_verdict
 from consumer.pipeline.batches import BatchCommitted
 from consumer.store_tools import releases
 from consumer.store_tools.compare_stores import compare_stores
-from consumer.store_tools.export import exported
+from consumer.store_tools.export import export_lines
 from consumer.store_tools.inspection import chain, titles, verify
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.latest_flags import LatestFlags
@@ -94,7 +94,7 @@ def test_store_tools_read_them(store: Store, events: dict[str, bytes]) -> None:
     findings = list(verify(store, SETTINGS))[-1]
     assert (findings.kept, findings.duplicates, findings.tombstones, findings.wrong) == (1, 1, 1, [])
     assert compare_stores(store, store, 5).counts == {"same": 2}
-    lines = [json.loads(line) for line in exported(store, bodies=False)]
+    lines = [json.loads(line) for line in export_lines(store, bodies=False)]
     assert {line["id"]: line["verdict"] for line in lines} == {
         name: json.loads(event) for name, event in events.items()
     }

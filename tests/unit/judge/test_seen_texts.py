@@ -17,7 +17,7 @@ from storage.errors import StoreError
 from storage.interface import Store
 from storage.memory import MemoryStore
 from storage.records import Version
-from storage.seen import SeenChange, SeenTimes, merged
+from storage.seen import SeenChange, SeenTimes, merge_entries
 from storage.watched import Result, StoreCall, WatchedStore
 from tests.builders import TIME_MS, make_record
 from tests.chaos.near_articles import SETTINGS
@@ -261,8 +261,8 @@ def test_a_query_says_it_too_and_remembers_nothing() -> None:
 def test_two_memories_of_the_same_arrivals_count_them_once() -> None:
     """As after a copy, in whichever order."""
     old, new = SeenTimes(1, 50, 3, 20), SeenTimes(10, 60, 1, 4)
-    assert merged(old, new) == merged(new, old) == SeenTimes(1, 60, 1, 20)
-    assert merged(old, old) == old
+    assert merge_entries(old, new) == merge_entries(new, old) == SeenTimes(1, 60, 1, 20)
+    assert merge_entries(old, old) == old
 
 
 def test_an_attempt_keeps_the_settings() -> None:

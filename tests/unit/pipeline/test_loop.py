@@ -28,7 +28,7 @@ from consumer.pipeline.dead_letter_policy import DeadLetterPolicy, Gate
 from consumer.pipeline.loop import Pipeline
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
-from storage.postings import POSTING, PostingRow
+from storage.postings import POSTING_DTYPE, PostingRow
 from storage.records import Record
 from storage.watched import WatchedStore
 from tests.unit.pipeline.fakes import KEEP_MS, SETTINGS, TEXT, Ahead, Ends, Never, line, pipeline
@@ -198,7 +198,7 @@ def test_a_batch_is_looked_up_in_parts_of_bounded_size() -> None:
     (at_once, whole), (in_parts, parts) = found
     assert at_once == in_parts
     assert [outcome for _, outcome in in_parts].count("unique") == 1
-    row_bytes_max = len(bodies) * POSTING.itemsize
+    row_bytes_max = len(bodies) * POSTING_DTYPE.itemsize
     of_several = [size for keys, size in zip(parts.keys, parts.sizes_bytes, strict=True) if keys > min(parts.keys)]
     assert of_several
     assert max(of_several) <= 20_000 + row_bytes_max < max(whole.sizes_bytes)

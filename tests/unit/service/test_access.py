@@ -25,7 +25,7 @@ from consumer.web import known_tokens
 from consumer.web.requests import HEAD_BYTES_MAX, SERVICE
 from consumer.web.token import Role, current_time, new_secret
 from consumer.web.token_file import Signature, Tokens, load, revoke_token
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.cli.command import wait_for
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
 from tests.unit.service.test_limits import problem_in, read_all, read_answer
@@ -110,7 +110,7 @@ def tokens_of(path: Path, role: Role) -> Secrets:
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """It holds an article and its copy, which is flagged, and a bank that denies, with an item."""
     path = tmp_path_factory.mktemp("tokens") / "tokens.json"
-    banks = BankFile(path.with_name("banks.jsonl"), FileWriting(durable=False))
+    banks = BankFile(path.with_name("banks.jsonl"), WriteOptions(durable=False))
     offer = BankItem(bank="spam", item="offer", text="Win a ferry ticket now")
     banks.change(lambda _: [Bank(bank="spam", action="deny"), offer])
     secrets = {role: tokens_of(path, role) for role in Role}

@@ -7,7 +7,7 @@ import dupwatch
 from consumer.service.writing import NO_OWNER
 from consumer.web.audit_log import AuditLog
 from consumer.web.token import Role, current_time
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.unit.service.serving import judging_of, served, wait_until_ready
 from tests.unit.web.token_samples import add
 
@@ -16,7 +16,7 @@ ARTICLE = {"id": "a", "body": "The harbour council opened the new ferry terminal
 
 def audited(path: Path) -> AuditLog:
     """A log in this file."""
-    return AuditLog(path, FileWriting(durable=False, mode=0o600), lambda _: None)
+    return AuditLog(path, WriteOptions(durable=False, mode=0o600), lambda _: None)
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -25,7 +25,7 @@ from consumer.service.writing import NO_OWNER
 from consumer.telemetry.health import HEARTBEAT_MAX_S
 from consumer.web.audit_log import AuditLog
 from consumer.web.token import Role, current_time
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.cli.command import text, wait_for
 from tests.unit.service.gate import Gate
 from tests.unit.service.serving import WAIT_S, Answer, Client, judging_of, served, wait_until_ready
@@ -64,7 +64,7 @@ class Fixture:
 
 def bank_file(path: Path) -> BankFile:
     """Return the file as another process would open it."""
-    return BankFile(path, FileWriting(durable=False))
+    return BankFile(path, WriteOptions(durable=False))
 
 
 def serving_banks(

@@ -10,7 +10,7 @@ import pytest
 import dupwatch
 from consumer.judge.versions import ArrivalTime, tombstone
 from consumer.service import reading
-from consumer.store_tools.explanation import compared_article, explained, plain
+from consumer.store_tools.explanation import compared_article, explain_pair, plain_values
 from storage.interface import Store
 from storage.records import Tombstone, id_hash
 from tests.cli.command import text
@@ -125,7 +125,7 @@ def test_an_explanation_is_that_of_the_command(window: dupwatch.Window, client: 
             compared_article(judging.store, "memory:", "a", version),
             compared_article(judging.store, "memory:", "b"),
         ]
-        expected = plain(explained(sides[0], sides[1], judging.settings, judging.lexicon))
+        expected = plain_values(explain_pair(sides[0], sides[1], judging.settings, judging.lexicon))
         answer = client.get(f"{path_of('a')}/explain/b{query}")
         assert answer.json == json.loads(json.dumps(expected))
     assert client.get(f"{path_of('a')}/explain/b?version={'0' * 65}").status == 422

@@ -10,11 +10,11 @@ from storage.hbase.cells import CellCache
 def test_it_knows_what_was_seen() -> None:
     """Empty for the rest, and as often as it is asked; what was taken is unknown."""
     cache = CellCache(10)
-    assert cache.known([b"a", b"b"]) == [b"", b""]
+    assert cache.read([b"a", b"b"]) == [b"", b""]
     cache.remember(b"a", b"first")
-    assert cache.known([b"a", b"b", b"a"]) == [b"first", b"", b"first"]
+    assert cache.read([b"a", b"b", b"a"]) == [b"first", b"", b"first"]
     assert cache.take(b"a") == b"first"
-    assert cache.known([b"a"]) == [b""]
+    assert cache.read([b"a"]) == [b""]
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -27,7 +27,7 @@ def test_the_least_recently_used_goes_first() -> None:
 
     for name in b"a", b"b", b"c":
         cache.remember(name, name)
-    cache.known([b"a"])
+    cache.read([b"a"])
     cache.remember(b"b", b"b")
     cache.remember(b"d", b"d")
     assert kept() == b"abd"
@@ -49,7 +49,7 @@ def test_threads_share_it() -> None:
             for reference in chance.sample(list(values), 20):
                 cache.remember(reference, values[reference])
             asked = chance.sample(list(values), 20)
-            known = cache.known(asked)
+            known = cache.read(asked)
             if any(value not in (b"", values[reference]) for value, reference in zip(known, asked, strict=True)):
                 return False
         return len(cache._cells) <= 50

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from storage.hbase.calls import Gateways
-from storage.hbase.checks import findings_through
+from storage.hbase.checks import region_findings
 from storage.hbase.connection import Columns, GatewayConnection, RegionPlace
 from storage.hbase.failures import ConnectionLost, RequestDenied
 from storage.hbase.options import GatewayAddress, HbaseOptions, StoreAddress
@@ -55,7 +55,7 @@ def found(*hung: str, nowhere: bytes = b"") -> tuple[list[StoreFinding], list[tu
 
     gateways.pool = Pool(PLACE.addresses, gateways.options, connect)
     try:
-        return list(findings_through(gateways)), asked
+        return list(region_findings(gateways)), asked
     finally:
         gateways.close()
 

@@ -38,7 +38,7 @@ def test_joined_once(case: tuple[PostingLayout, list[bytes]], rows: list[list[in
     """What stands in several sets of a row comes once, whatever else there is there and in other rows; nothing goes."""
     layout, postings = case
     cut = [[sorted(set(postings[: place + 1])) for place in [*cuts, len(postings)]] for cuts in rows]
-    joined = posting_cells.joined([[b"".join(part) for part in parts] for parts in cut], layout)
+    joined = posting_cells.join_parts([[b"".join(part) for part in parts] for parts in cut], layout)
     width = layout.posting_bytes
     found = [sorted(row[place : place + width] for place in range(0, len(row), width)) for row in joined]
     assert found == [sorted(set(postings))] * len(rows)
@@ -94,7 +94,7 @@ def test_rows_are_joined_without_a_second_copy_of_all() -> None:
     rows[40][1] = rows[40][0][:width]
     size_bytes = sum(len(part) for parts in rows for part in parts)
     tracemalloc.start()
-    found = posting_cells.joined(rows, POSTING_LAYOUTS[8])
+    found = posting_cells.join_parts(rows, POSTING_LAYOUTS[8])
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [len(row) // width for row in found] == [4_001] * 40 + [4_000] + [4_001] * 39

@@ -43,7 +43,7 @@ def give_up(watched: Watched, seconds: float) -> list[str | None]:
 
     def ask() -> None:
         with watched.waits.request():
-            watched.waits.failed(REFUSED)
+            watched.waits.note_failure(REFUSED)
             heard.extend(watched.later(seconds))
             raise GivenUpError
 

@@ -9,7 +9,7 @@ from storage.errors import StoreRefused
 from storage.hbase import HbaseOptions
 from storage.hbase.kind import HBASE
 from storage.kind import DiskLocation, StoreArguments, StoreKind
-from storage.kinds import KINDS, described_forms, kind_of, lasting_examples, same_store, store_identity
+from storage.kinds import KINDS, kind_of, lasting_examples, same_store, store_identity, url_forms
 from storage.lmdb import LmdbOptions
 from storage.lmdb.kind import LMDB
 from storage.memory import MEMORY, MemoryStore
@@ -44,7 +44,7 @@ def test_the_error_for_another_url_lists_all_forms(url: str) -> None:
 
 def test_texts_are_made_of_the_table() -> None:
     """Help texts and messages name each kind that applies, and no other."""
-    assert described_forms() == (
+    assert url_forms() == (
         "memory:, lmdb:PATH (a directory) or hbase://HOST:PORT[,HOST:PORT]/NAMESPACE (Thrift gateways)"
     )
     assert lasting_examples() == "lmdb:PATH or hbase://HOST:PORT/NAMESPACE"

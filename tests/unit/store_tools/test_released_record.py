@@ -105,7 +105,7 @@ def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str)
     """The reason names the record."""
     found = Topics([message(flag_of(), headers=origin(at))], {PLACE._replace(offset=8): b"another version"}).search()
     assert isinstance(found, ReturnObstacle)
-    assert found.why.startswith(why)
+    assert found.reason.startswith(why)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_version_that_was_followed_does_not_return() -> None:
     topics = Topics([message(flag_of(), headers=origin(PLACE))], {PLACE: b"the version"})
     found = topics.search(STORED._replace(ends_at=make_tombstone("a").arrival))
     assert isinstance(found, ReturnObstacle)
-    assert "a later version or a retraction" in found.why
+    assert "a later version or a retraction" in found.reason
     assert topics.asked == []
 
 

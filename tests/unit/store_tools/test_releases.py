@@ -12,7 +12,7 @@ from consumer.model.errors import ConfigError
 from consumer.model.verdict import Released, Verdict, decode_verdict
 from consumer.store_tools import releases
 from consumer.store_tools.inspection import chain, dangling_flags, verify
-from consumer.store_tools.releases import Attribution, read_flagged, releasable
+from consumer.store_tools.releases import Attribution, read_flagged, releasable_version
 from storage.errors import StoreError, StoreUnavailable
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -283,7 +283,7 @@ def test_what_was_not_flagged_is_not_released() -> None:
     }
     for (name, version), sentence in refusals.items():
         with pytest.raises(ConfigError, match=sentence):
-            releasable(store, name, version)
+            releasable_version(store, name, version)
     for reference, sentence in ((ORIGINAL.record.reference, "is pending"), (b"\1" * 32, "window has ended")):
         with pytest.raises(ConfigError, match=sentence):
             read_flagged(store, reference)
@@ -306,7 +306,7 @@ def test_a_version_of_a_retracted_id_can_be_released() -> None:
     judge(store, ORIGINAL, COPY)
     Detector(store, SETTINGS, lambda: TIME_MS).judge([make_tombstone("article.1", sequence=5)])
     named = COPY.record.reference[16:].hex()
-    assert releasable(store, "article.1") == releasable(store, "article.1", named)
+    assert releasable_version(store, "article.1") == releasable_version(store, "article.1", named)
     assert decode_verdict(release(store, COPY)).outcome == "unique"
 
 

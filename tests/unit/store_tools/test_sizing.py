@@ -40,7 +40,7 @@ def test_a_feed_on_hbase_computed_by_hand() -> None:
     """Every figure from the formulas."""
     found = sizing()
     assert found.feed.in_window == 28_000_000
-    assert (found.stored, found.kept) == (40_000_000, 32_000_000)
+    assert (found.stored_versions, found.kept_versions) == (40_000_000, 32_000_000)
     assert found.feed.peak_a_s == pytest.approx(289.35, abs=0.01)
     # 16 keys of blocks and 4 of bands, with five bytes each and two before them.
     assert found.record_bytes == 1_100 + 20 * 7
@@ -68,9 +68,9 @@ def test_an_lmdb_store_takes_pages() -> None:
     assert entry_page_bytes(4_000) == pytest.approx(4_096 + page / 81)
     assert entry_page_bytes(4_081) == pytest.approx(8_192 + page / 81)
     small, large = sizing(1_000, remote=False), sizing(1_000_000, remote=False)
-    assert large.store_bytes / large.stored < small.store_bytes / small.stored
+    assert large.store_bytes / large.stored_versions < small.store_bytes / small.stored_versions
     without = replace(large, keep_bodies=False)
-    assert large.store_bytes - without.store_bytes == pytest.approx(large.stored * TEXTS.page_bytes, rel=0.001)
+    assert large.store_bytes - without.store_bytes == pytest.approx(large.stored_versions * TEXTS.page_bytes, rel=0.001)
     assert large.memory_mb > large.postings_bytes / 1e6
 
 

@@ -18,12 +18,12 @@ import pytest
 from consumer.model.errors import SinkError
 from consumer.web import audit_log
 from consumer.web.audit_log import AuditLog, ChangeRecord, ChangesRecorded, ChangesUnrecorded, line_of
-from storage.files import FileWriting
+from storage.files import WriteOptions
 
 DEADLINE_S = 60
 ROOT = Path(__file__).parents[3]
-LASTING = FileWriting(durable=True)
-QUICK = FileWriting(durable=False)
+LASTING = WriteOptions(durable=True)
+QUICK = WriteOptions(durable=False)
 APPENDING = """
 import sys
 from pathlib import Path
@@ -40,7 +40,7 @@ def release(article_id: str) -> ChangeRecord:
     return ChangeRecord(at_ms=0, token="desk", owner="An Na", action="articles.release", id=article_id, result="unique")
 
 
-def opened(path: Path, reported: list[object] | None = None, writing: FileWriting = QUICK) -> AuditLog:
+def opened(path: Path, reported: list[object] | None = None, writing: WriteOptions = QUICK) -> AuditLog:
     """The audit log at a path."""
     return AuditLog(path, writing, (lambda _: None) if reported is None else reported.append)
 
@@ -86,7 +86,7 @@ def test_lines_are_on_the_disk_before_the_call_returns(
     path: Path, monkeypatch: pytest.MonkeyPatch, *, durable: bool
 ) -> None:
     """One write, then one flush; none where the store does not wait for the disk either."""
-    log = opened(path, writing=FileWriting(durable=durable))
+    log = opened(path, writing=WriteOptions(durable=durable))
     done: list[str] = []
     write, sync = os.write, os.fsync
 

@@ -12,14 +12,14 @@ from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.settings import JudgeSettings
 from consumer.model.hooks import Hooks, Outage
 from consumer.wiring.banks import BankReader, CacheWriter
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
-from storage.files import FileWriting
+from storage.files import WriteOptions
 from tests.builders import TIME_MS
 
 LEXICON, SCHEME = load_lexicon(), Scheme(name="jieba-tfidf/3")
 SETTINGS = JudgeSettings(plan=BlockPlan.named("4x16"), scheme_digest="", scheme=SCHEME, similarity_min=0.73)
-ENGINE = built_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
+ENGINE = new_engine(chosen_engine("auto", SCHEME, LEXICON).name, SCHEME, LEXICON, sketched=True, parts=False)
 BANK = Bank(bank="spam", action="deny")
 SPAM = encode_entry(BANK) + b"\n"
 NOTICES = encode_entry(Bank(bank="notices", action="allow")) + b"\n"
@@ -44,7 +44,7 @@ def reader_of(path: Path, known: KnownTexts, faults: list[str]) -> BankReader:
     """Return what keeps ``known`` as the file says, and adds its faults to ``faults``."""
     hooks = Hooks()
     hooks.on(BanksUnreadable, lambda unreadable: faults.append(unreadable.reason))
-    return BankReader(BankFile(path, FileWriting(durable=False)), known, hooks)
+    return BankReader(BankFile(path, WriteOptions(durable=False)), known, hooks)
 
 
 def test_entries_that_contradict_the_banks_are_reported_at_every_look(path: Path, known: KnownTexts) -> None:
@@ -119,7 +119,7 @@ def test_a_run_whose_banks_lag_is_not_ready(path: Path, known: KnownTexts, monke
     """Also while one reading takes that long, as of a million new items; the next one ends it."""
     hooks, reported, now_s = Hooks(), list[Outage](), 0.0
     hooks.on(Outage, reported.append)
-    reader = BankReader(BankFile(path, FileWriting(durable=False)), known, hooks, lambda: now_s)
+    reader = BankReader(BankFile(path, WriteOptions(durable=False)), known, hooks, lambda: now_s)
     reader.refresh()
     watched: list[list[Outage]] = []
     read = reader.read
@@ -148,7 +148,7 @@ def test_the_cache_is_written_when_one_item_in_sixteen_was_computed(tmp_path: Pa
     identity = CacheIdentity({}, bytes(32))
 
     def started() -> tuple[KnownTexts, CacheWriter]:
-        cache = BankCache(tmp_path, identity, FileWriting(durable=False))
+        cache = BankCache(tmp_path, identity, WriteOptions(durable=False))
         known = KnownTexts(ENGINE, SETTINGS, lambda: TIME_MS, load_cache=cache.load)
         return known, CacheWriter(cache, known)
 

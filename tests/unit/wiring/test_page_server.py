@@ -13,7 +13,7 @@ from consumer.config.loading import load_config
 from consumer.model.hooks import Hooks
 from consumer.telemetry.metrics import Metrics
 from consumer.web.certificates import validities
-from consumer.wiring.page_server import served
+from consumer.wiring.page_server import serve_pages
 from tests.cli.command import wait_for
 from tests.unit.web.pair import Pair
 
@@ -42,7 +42,7 @@ def test_the_certificate_is_in_the_metrics(tmp_path: Path) -> None:
 
     with ExitStack() as resources:
         assert expiry() == 0
-        url = served(load_config(None, {"http": pages}), resources, {}, hooks.report)
+        url = serve_pages(load_config(None, {"http": pages}), resources, {}, hooks.report)
         assert url is not None
         assert expiry() == validities(pair.certificate.read_bytes())[0].ends.timestamp()
         before = shown(url)

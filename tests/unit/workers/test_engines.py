@@ -7,7 +7,7 @@ import pytest
 
 from consumer.fingerprint import Fingerprinter, Lexicon, Scheme, compiled
 from consumer.model.errors import ConfigError
-from consumer.workers.engines import built_engine, chosen_engine
+from consumer.workers.engines import chosen_engine, new_engine
 from consumer.workers.word_files import load_lexicon
 
 NAMES = ("jieba-tfidf/1", "jieba-tfidf/2")
@@ -36,7 +36,7 @@ def test_a_core_that_fits_is_used(monkeypatch: pytest.MonkeyPatch, lexicon: Lexi
     monkeypatch.setattr(metadata, "version", lambda package: f"7.7 of {package}")
     for wanted in ("auto", "compiled"):
         chosen = chosen_engine(wanted, Scheme(name), lexicon)
-        assert chosen.described == "compiled (dupwatch-core 7.7 of dupwatch-core)"
+        assert chosen.description == "compiled (dupwatch-core 7.7 of dupwatch-core)"
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_core_that_does_not_fit_is_not_used(
     monkeypatch.setattr(compiled, "_core", lambda: core_of(lexicon, **changes))
     chosen = chosen_engine("auto", Scheme(), lexicon)
     assert chosen.name == "python"
-    assert why in chosen.described
-    assert "build it again" in chosen.described
+    assert why in chosen.description
+    assert "build it again" in chosen.description
     with pytest.raises(ConfigError, match="in a checkout, run make core"):
         chosen_engine("compiled", Scheme(), lexicon)
     with pytest.raises(ValueError, match=why):
@@ -71,7 +71,7 @@ def test_other_tables_matter_only_where_they_are_used(monkeypatch: pytest.Monkey
 def test_without_a_core_python_computes(monkeypatch: pytest.MonkeyPatch, lexicon: Lexicon) -> None:
     """As if it had been asked for."""
     monkeypatch.setattr(compiled, "_core", lambda: None)
-    assert chosen_engine("auto", Scheme(), lexicon).described == "python (dupwatch-core is not installed)"
+    assert chosen_engine("auto", Scheme(), lexicon).description == "python (dupwatch-core is not installed)"
     assert compiled.core_version() is None
     with pytest.raises(ConfigError, match="dupwatch-core is not installed"):
         chosen_engine("compiled", Scheme(), lexicon)
@@ -81,7 +81,7 @@ def test_python_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, lexicon: Lexic
     """Also where a core is installed."""
     monkeypatch.setattr(compiled, "_core", lambda: core_of(lexicon))
     chosen = chosen_engine("python", Scheme(), lexicon)
-    assert chosen.described == "python (fingerprint.engine selects it)"
-    engine = built_engine(chosen.name, Scheme(), lexicon, sketched=False, parts=False)
+    assert chosen.description == "python (fingerprint.engine selects it)"
+    engine = new_engine(chosen.name, Scheme(), lexicon, sketched=False, parts=False)
     assert isinstance(engine, Fingerprinter)
     assert engine.fingerprint(["text"]).sketches.shape == (1, 0)

@@ -152,7 +152,7 @@ def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticleDetails:
         fingerprint=record.fingerprint.hex(),
         origin=None if record.origin is None else str(record.origin),
         stretch=record.stretch or 0,
-        ended=facts.ended is not None,
+        ended=facts.ending is not None,
         chain=facts.links[1 : CHAIN_MAX + 1],
         chain_continues=len(facts.links) > CHAIN_MAX + 1,
         shared_keywords=shown_keywords(facts.shared_keywords),
