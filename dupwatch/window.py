@@ -25,7 +25,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.limits import KEY_CHARS_MAX
 from consumer.model.submission import RequestOrigin
 from consumer.model.verdict import BankMention, EndedBefore, Part, SeenBefore, Verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.store_tools.releases import Attribution, releasable_version
 from consumer.store_tools.releases import release as release_version
 from consumer.wiring.banks import followed_banks, matcher_of
@@ -259,7 +259,7 @@ class Window:
 
     def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
         versions = self._versions(articles, origins)
-        verdicts = [event.verdict for group in distinct_ids(versions) for event in self._detector.judge(group)]
+        verdicts = [event.verdict for group in parts_with_distinct_ids(versions) for event in self._detector.judge(group)]
         # Delete versions that have left the window, as a run does.
         self._expiry.sweep(self._latest_ms, len(versions))
         return verdicts

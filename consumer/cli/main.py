@@ -15,7 +15,7 @@ from consumer.cli.commands import CommandGroup
 from consumer.cli.results import guard_streams, results
 from consumer.config.config import ENV_PREFIX
 from consumer.config.loading import plain_pydantic_message
-from consumer.lifecycle.stopping import SIGNALLED, accept_signals
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, accept_signals
 from consumer.model.errors import ConfigError, DupwatchError, Fatal, SinkError, StoppedBeforeStart
 from consumer.model.program_version import program_version
 from consumer.telemetry import logs
@@ -81,7 +81,7 @@ def main() -> None:
             code = _run()
         except KeyboardInterrupt:
             # This happens only before a command starts: a running command turns Ctrl-C into an exit code.
-            code = SIGNALLED + SIGINT
+            code = SIGNAL_EXIT_BASE + SIGINT
     sys.exit(code)
 
 

@@ -7,7 +7,7 @@ from signal import SIGINT
 import typer
 
 from consumer.cli import render
-from consumer.lifecycle.stopping import SIGNALLED
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE
 from consumer.model.errors import ConfigError
 
 
@@ -25,4 +25,4 @@ def ask_confirmation(question: str) -> bool:
             return typer.confirm(question, err=True)
     except typer.Abort as stopped:
         render.console(stderr=True).print("\nNothing was changed.")
-        raise typer.Exit(SIGNALLED + SIGINT) from stopped
+        raise typer.Exit(SIGNAL_EXIT_BASE + SIGINT) from stopped

@@ -60,7 +60,7 @@ class BankTexts:
         if len(banks.items) > BANK_ITEMS_MAX:
             return KnownItems(None, "too many")
         prepared = self._current(opened, banks)
-        if not prepared.call.ended(PREPARE_S) or prepared.banks is not banks:
+        if not prepared.call.wait(PREPARE_S) or prepared.banks is not banks:
             return KnownItems(None, "preparing")
         prepared.call.result()
         return KnownItems(prepared.known, "compared")
@@ -74,7 +74,7 @@ class BankTexts:
             before = self._prepared
             if before is not None and before.engine is opened.engine and before.banks is banks:
                 return before
-            if before is not None and not before.call.ended(0):
+            if before is not None and not before.call.wait(0):
                 return before
             # Unchanged items are not computed again.
             known = before.known if before is not None and before.engine is opened.engine else None

@@ -65,7 +65,7 @@ def checks_of(config: Config) -> list[DoctorCheck]:
         DoctorCheck("TLS files", lambda: check_tls(config)),
     ]
     source, value_format = feeds.source_side(config), config.kafka.value_format
-    if source.lasting:
+    if source.is_lasting:
         checks.append(DoctorCheck("address of the pages", lambda: check_address(config)))
         if KAFKA.matches(config.source.url):
             with suppress(ConfigError):  # the first check reports it
@@ -181,8 +181,8 @@ class _Kafka:
 
     def _check_sink(self, sink: TopicsAddress) -> Iterator[Finding]:
         sink_topics = kafka_parts.sink_topics(self._config)
-        plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written]
-        found = self._clients[sink.brokers]().topics(sink_topics.written)
+        plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written_topics]
+        found = self._clients[sink.brokers]().topics(sink_topics.written_topics)
         yield from topic_findings(plans, found, f"dupwatch topics init --sink {self._config.sink.url}")
 
     def _source_topics(self) -> dict[str, ExistingTopic]:
@@ -221,7 +221,7 @@ def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Ite
     yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")
     chosen = components.engine_choice(config, judge, components.lexicon_of(config))
     yield ok(f"Fingerprints are computed by the engine {chosen.description}.")
-    if feeds.source_side(config).lasting:
+    if feeds.source_side(config).is_lasting:
         yield from _check_lasting(config)
     else:
         yield from _check_file(config)

@@ -8,10 +8,10 @@ from consumer.doctor.brokers import OFFSETS_TOPIC, Cluster, GroupProgress, Group
 from consumer.doctor.finding import Finding, ok, sentence, unchecked, warning, wrong
 from consumer.kafka.client_settings import TRANSACTION_TIMEOUT_MS
 from consumer.kafka.topics import (
-    BY_BROKER,
-    BY_PRODUCER,
+    BROKER_TIME,
+    PRODUCER_TIME,
     RETENTION_MIN_MS,
-    TIME_OF,
+    TIMESTAMP_TYPE,
     ExistingTopic,
     PlannedTopic,
     dated_by_producers,
@@ -99,9 +99,9 @@ def source_findings(
             )
         if dated_by_producers(existing):
             yield warning(
-                f"{topic.name} has {TIME_OF}={BY_PRODUCER}: any producer can backdate a copy, which then passes as the "
-                "original or falls out of the window.",
-                f"Set {TIME_OF}={BY_BROKER}, unless you trust all producers.",
+                f"{topic.name} has {TIMESTAMP_TYPE}={PRODUCER_TIME}: any producer can backdate a copy, which then "
+                "passes as the original or falls out of the window.",
+                f"Set {TIMESTAMP_TYPE}={BROKER_TIME}, unless you trust all producers.",
             )
         if int(existing.settings.get("retention.bytes", "-1")) >= 0:
             yield warning(
@@ -123,7 +123,7 @@ def _plan_findings(topic: PlannedTopic, found: ExistingTopic, run_error: type[Fa
 
 def _replica_findings(name: str, found: ExistingTopic, run_error: type[Fatal]) -> Iterator[Finding]:
     """Yield at most one finding: on missing leaders, on too few replicas in sync for writes, or on any not in sync."""
-    brokers = ", ".join(map(str, found.missing))
+    brokers = ", ".join(map(str, found.missing_brokers))
     remedy = (
         f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start the brokers of its replicas."
     )
@@ -138,10 +138,10 @@ def _replica_findings(name: str, found: ExistingTopic, run_error: type[Fatal]) -
             f"{needed}: brokers refuse writes to them.",
             remedy,
         )
-    elif found.behind:
+    elif found.out_of_sync:
         yield warning(
-            f"{name} has {len(found.behind)} of {found.partitions} partitions with a replica that is not in sync, on "
-            f"broker {brokers}. Reads and writes continue.",
+            f"{name} has {len(found.out_of_sync)} of {found.partitions} partitions with a replica that is not in sync, "
+            f"on broker {brokers}. Reads and writes continue.",
             remedy,
         )
 

@@ -253,9 +253,9 @@ def _check_sink(config: Config) -> Iterator[Finding]:
     address, sink_topics = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
     brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
-    plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written]
+    plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written_topics]
     init = f"dupwatch topics init --sink {config.sink.url}"
-    yield from topic_findings(plans, brokers.topics(sink_topics.written), init)
+    yield from topic_findings(plans, brokers.topics(sink_topics.written_topics), init)
 
 
 def _name_list(names: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def pair_fault(source_url: str, sink_url: str, *, exactly_once: bool) -> str | N
     """
     source, (kind, sink) = source_of(source_url), _sink_kind(sink_url)
     refusal = source.refuses(kind.name)
-    if refusal is not None or not (exactly_once and source.lasting):
+    if refusal is not None or not (exactly_once and source.is_lasting):
         return refusal
     if not sink.has_transactions:
         return 'delivery = "exactly-once" needs a kafka:// sink: its transactions hold the offsets'

@@ -1,1 +1,1 @@
-"""Reads and writes files and standard streams: records, verdicts, dead letters, checkpoints."""
+"""Reads and writes files and standard streams: records, verdicts, dead letters, checkpoints and banks."""

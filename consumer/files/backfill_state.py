@@ -25,7 +25,7 @@ class BackfillState(NamedTuple):
 
 
 def named_state(path: Path, store: str) -> BackfillState:
-    """Return the state that the user named. Raises ``ConfigError`` if it is damaged or belongs to another store."""
+    """Return the state that the user named. Raises ``ConfigError`` if it is unreadable or of another store."""
     checkpoint = load(checkpoint_path(path))
     if checkpoint is not None and checkpoint.store not in {None, store}:
         raise ConfigError(
@@ -38,7 +38,8 @@ def named_state(path: Path, store: str) -> BackfillState:
 def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> BackfillState:
     """Return the state next to the archive, or a matching one that an earlier version left in the working directory.
 
-    ``is_empty`` tells whether the store is empty. Raises ``ConfigError`` if the archive's folder is not writable.
+    ``is_empty`` tells whether the store is empty. Raises ``ConfigError`` if there is no such state, and none can be
+    written to the archive's folder.
     """
     real = Path(os.path.realpath(archive))
     digest = hashlib.sha256(os.fsencode(store)).hexdigest()[:_DIGEST_CHARS]

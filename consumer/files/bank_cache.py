@@ -5,7 +5,7 @@
     head      16 bytes of format, and the numbers of items, of shingles, of items with facts, and of bytes of facts
     seal      of the head, 32 bytes
     arrays    see ``_shapes``, one after the other
-    seal      of everything before it, 32 bytes
+    seal      of the head and the arrays, 32 bytes
 
 A seal is a keyed digest. Its key comes from the secret of the store and from everything that fingerprints depend on, so
 that neither a file of another store nor a changed file is used. The file's name is a digest of what fingerprints depend
@@ -45,13 +45,13 @@ _Array = npt.NDArray[Any]
 class CacheIdentity(NamedTuple):
     """Everything that cached fingerprints depend on, by name, and the secret that the key of the seals comes from."""
 
-    described: dict[str, str | int]
+    dependencies: dict[str, str | int]
     seal_key: bytes
 
     def encode(self) -> bytes:
-        """Return ``described`` as canonical JSON, with the format and the byte order of this machine."""
-        described = self.described | {"format": FORMAT.decode(), "byte_order": sys.byteorder}
-        return json.dumps(described, sort_keys=True, separators=(",", ":")).encode()
+        """Return ``dependencies`` as canonical JSON, with the format and the byte order of this machine."""
+        dependencies = self.dependencies | {"format": FORMAT.decode(), "byte_order": sys.byteorder}
+        return json.dumps(dependencies, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def name(self) -> str:
@@ -82,9 +82,9 @@ class BankCache:
         return None
 
     def save(self, parts: Sequence[ItemFingerprints]) -> bool:
-        """Replace the file, unless another process has done so; return False while another is replacing it.
+        """Replace the file, unless another process has done so. Return False if another is replacing it now, else True.
 
-        Logs a warning if the folder cannot be written.
+        Logs a warning if the file cannot be written, and then returns True.
         """
         try:
             make_folders(self._path.parent, self._writing.mode)

@@ -1,4 +1,4 @@
-"""The file of banks: JSON lines, one entry each, which are appended.
+"""The file of banks: JSON lines with one entry each. New entries are appended.
 
 Readers follow the file by reading the appended lines; a replaced file is read as a whole. Writers hold the ``flock`` of
 its folder, since the file is replaced when most of its lines are superseded. A killed process leaves at most an
@@ -127,9 +127,10 @@ class _ReadResult(NamedTuple):
 
 
 def _read(path: Path, since: FilePlace | None) -> _ReadResult:
-    """Return the entries appended ``since``, or all entries if the file does not begin with what was read then.
+    """Return the entries appended ``since``, or all entries: if it is None, or what was read then is no longer there.
 
-    Raises ``BankError`` if the file cannot be read or a line is not a valid entry; the message has the line's number.
+    Raises ``BanksMissing`` if there is no file, and ``BankError`` if it cannot be read or a line is not a valid entry.
+    The message has the line's number.
     """
     try:
         with opened_regular_file(path) as (descriptor, status):
@@ -220,7 +221,10 @@ def _is_incomplete(rest: bytes) -> bool:
 
 
 def _is_continued(descriptor: int, status: os.stat_result, since: FilePlace) -> bool:
-    """Return whether a file still begins with the bytes that were read; an editor may change a file in place."""
+    """Return whether a file seems to begin with the bytes that were read; an editor may change a file in place.
+
+    The file must be the same one. It must be longer or unmodified, and have the last bytes that were read.
+    """
     return (
         (status.st_dev, status.st_ino) == (since.device, since.inode)
         and (status.st_size > since.size_bytes or status.st_mtime_ns == since.modified_ns)

@@ -60,9 +60,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The saved progress of a run.
 
     ``began_ms`` is the record time of the run's records, in milliseconds since 1970; records of an archive may have
-    their own. ``settings`` is a digest of all settings that affect verdicts. ``finished`` is true once the source was
-    read to its end. ``emit`` says which verdicts the sink has, ``store`` which store a backfill fills; earlier versions
-    wrote neither.
+    their own. ``marks`` are the sizes of the outputs. ``settings`` is a digest of all settings that affect verdicts.
+    ``finished`` is true once the source was read to its end. ``emit`` says which verdicts the sink has, ``store`` which
+    store a backfill fills; earlier versions wrote neither.
     """
 
     schema: Literal["dupwatch.checkpoint/1"] = SCHEMA
@@ -102,7 +102,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def load(path: Path) -> Checkpoint | None:
-    """Return the checkpoint in a file, or None if there is none. Raises ``ConfigError`` if it cannot be read."""
+    """Return the checkpoint in a file, or None without one. Raises ``ConfigError`` if it is unreadable or damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Checkpoint)
     except FileNotFoundError:
@@ -119,8 +119,8 @@ def load(path: Path) -> Checkpoint | None:
 def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileHead:
     """Return the identity of the file after it was read up to ``position``; ``before`` is its previous identity.
 
-    Only bytes that were read count, so that a growing feed remains the same feed. They are read from the open file, not
-    from another one that may have taken its name.
+    Only bytes that were read count, so that a growing feed remains the same feed. ``beginning`` reads them from the
+    open file, since another file may have taken its name. Raises ``SourceError``.
     """
     size_bytes = min(HEAD_BYTES_MAX, position.offset)
     if size_bytes <= before.size_bytes:
@@ -130,7 +130,10 @@ def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileH
 
 
 def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
-    """Raise ``ConfigError`` unless the file begins with the bytes that earlier runs read. Its name may have changed."""
+    """Raise ``ConfigError`` unless the file begins with the bytes that earlier runs read. Its name may have changed.
+
+    The errors of ``beginning`` propagate.
+    """
     head = checkpoint.head
     if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:
         raise ConfigError(
@@ -149,7 +152,7 @@ def check_settings(checkpoint: Checkpoint, settings: str) -> None:
 
 
 def check_emit(checkpoint: Checkpoint, emit: str, sink: str) -> None:
-    """Raise ``ConfigError`` unless the sink has the same kind of verdicts as this run writes."""
+    """Raise ``ConfigError`` if the sink has other verdicts than this run writes, as far as the checkpoint says."""
     if checkpoint.emit not in {None, emit}:
         raise ConfigError(
             f"{sink} has verdicts of --emit {checkpoint.emit}, and this run would add those of --emit {emit}; "
@@ -173,7 +176,7 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
 class FileJournal(Journal):
     """A journal that keeps a checkpoint next to the sink, with the sizes to which both outputs can be cut back.
 
-    The first checkpoint, with the record time, is written before the first batch.
+    The constructor writes the first checkpoint, with the record time. Every write raises ``SinkError``.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ class RunInput(Protocol):
         """The name of the input in messages."""
         ...
 
-    def is_file(self, other: os.stat_result) -> bool:
+    def is_same_file(self, other: os.stat_result) -> bool:
         """Return whether the input is this regular file, under any name."""
         ...
 
 
-def check_apart(source: RunInput | None, written: Mapping[Path, str], store: DiskLocation | None) -> None:
+def check_distinct(source: RunInput | None, written: Mapping[Path, str], store: DiskLocation | None) -> None:
     """Raise ``ConfigError`` if a written file is the source or belongs to the store.
 
     ``written`` maps each file to a description of its content. ``source`` is None if the run reads no file. Links and
@@ -34,7 +34,7 @@ def check_apart(source: RunInput | None, written: Mapping[Path, str], store: Dis
         status = _status(path)
         if status is None:
             continue
-        if source is not None and source.is_file(status):
+        if source is not None and source.is_same_file(status):
             raise ConfigError(
                 f"the source {source.name} is the file {path}, which {what} would overwrite; "
                 "keep it, and name another --sink (a backfill: another --state)"
@@ -46,11 +46,11 @@ def check_apart(source: RunInput | None, written: Mapping[Path, str], store: Dis
             )
 
 
-def check_streams_apart(source: RunInput, streams: Sequence[BinaryIO]) -> None:
+def check_streams_distinct(source: RunInput, streams: Sequence[BinaryIO]) -> None:
     """Raise ``ConfigError`` if an output stream is redirected into the source, which would grow for ever."""
     for stream in streams:
         with suppress(UnsupportedOperation):
-            if source.is_file(os.fstat(stream.fileno())):
+            if source.is_same_file(os.fstat(stream.fileno())):
                 raise ConfigError(
                     f"the source {source.name} is the file that the output is redirected into; "
                     "redirect it into another file"

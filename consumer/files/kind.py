@@ -17,16 +17,17 @@ from consumer.pipeline.feed_kind import FeedKind, SinkAdapter, SourceAdapter
 
 NOWHERE_URL: Final = "nowhere:"
 """The sink of a service that only answers its clients: verdicts and dead letters are discarded."""
-_REFUSED: Final = {
-    "kafka": "a kafka:// sink needs a kafka:// source; a file is judged into a file, or to -",
+_REFUSALS: Final = {
+    "kafka": "a kafka:// sink needs a kafka:// source; name a file for the verdicts, or -",
     "nowhere": f"{NOWHERE_URL} is a sink of dupwatch serve; name a file, which is created, or -",
 }
+"""Why a run over a file or a stream cannot write to a sink, by the kind of the sink."""
 
 FILE: Final = FeedKind(
     name="file",
     form="a file",
     pattern=rf"(?!(?:{STREAM_URL}|{NOWHERE_URL})\Z)(?:(?!://).)+",
-    source=SourceAdapter(open=open_source, refuses=_REFUSED.get),
+    source=SourceAdapter(open=open_source, refuses=_REFUSALS.get),
     sink=SinkAdapter(open=open_file, letters=open_letters),
     banks=lambda url, opening: BankFile(Path(url), opening.writing),
 )
@@ -34,7 +35,7 @@ STREAM: Final = FeedKind(
     name="stream",
     form=STREAM_URL,
     pattern=STREAM_URL,
-    source=SourceAdapter(open=open_source, refuses=_REFUSED.get),
+    source=SourceAdapter(open=open_source, refuses=_REFUSALS.get),
     sink=SinkAdapter(open=open_stream, letters=no_letters),
 )
 NOWHERE: Final = FeedKind(

@@ -76,7 +76,7 @@ class FileDeadLetters(DeadLetterSink):
 
 
 class FileLetterReader(LetterReader):
-    """A reader of the letters in the file at ``path``. It skips a line that is still being written."""
+    """A reader of the letters in the file at ``path``. It leaves out a last line that is still being written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -88,6 +88,7 @@ class FileLetterReader(LetterReader):
 
     @override
     def letters(self) -> Iterator[Letter]:
+        self._done_bytes = 0
         try:
             with self._path.open("rb") as file:
                 yield from self._lines(file)

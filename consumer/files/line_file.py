@@ -27,7 +27,10 @@ _BLOCK_BYTES: Final = 64 * 1024
 
 
 def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
-    """Raise ``ConfigError`` if the suffix of a name promises a format in which ``what`` is not written."""
+    """Raise ``ConfigError`` if the suffix of a name promises a format in which ``what`` is not written.
+
+    ``gzip`` says whether ``what`` may be written as gzip.
+    """
     suffix = path.suffix.lower()
     written = {GZIP.suffix} if gzip else set()
     if suffix in _PACKED_SUFFIXES - written:
@@ -38,7 +41,10 @@ def check_suffix(path: Path, what: str, *, gzip: bool = True) -> None:
 
 
 def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> None:
-    """Raise the ``SinkError`` that ``LineFile`` would raise for a file. Creates and changes nothing."""
+    """Raise the ``SinkError`` that ``LineFile`` would raise for a file. Creates and changes nothing.
+
+    It does not notice that a missing file cannot be created.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -119,13 +125,13 @@ class LineFile:
             raise
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Append lines. ``size_bytes`` grows only if all of them were written."""
+        """Append lines. ``size_bytes`` grows only if all of them were written. Raises ``SinkError``."""
         data = b"".join(line + b"\n" for line in lines)
         if data:
             self._append(zlib.compress(data, wbits=WBITS) if self._is_gzip else data)
 
     def sync(self) -> None:
-        """Wait for the disk."""
+        """Wait until the file is on the disk. Raises ``SinkError``."""
         try:
             os.fsync(self._descriptor)
         except OSError as error:

@@ -15,7 +15,7 @@ from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord, TableLayout
 
-_MARK_ALONE: Final = (BOM_UTF8, BOM_UTF8 + b"\r")
+_LONE_BYTE_ORDER_MARKS: Final = (BOM_UTF8, BOM_UTF8 + b"\r")
 _REPEATS_MAX: Final = (1 << 32) - 2
 """The largest number of repeats that a pattern can name."""
 
@@ -55,7 +55,7 @@ class Splitter(ABC):
         return self._done
 
     @property
-    def between_records(self) -> bool:
+    def is_between_records(self) -> bool:
         """Return whether no byte of the next record has been read yet."""
         return self._partial.size_bytes == 0
 
@@ -78,7 +78,7 @@ class Splitter(ABC):
 
     @abstractmethod
     def finish(self) -> RawRecord | None:
-        """Return the last record, if it has no line end."""
+        """Return the last record if it has no line end, or None."""
 
     def abandon(self, fault: BadRecord) -> RawRecord:
         """Return the record at which the input became unreadable, which stands for the rest of the input.
@@ -114,7 +114,7 @@ class LineSplitter(Splitter):
     def feed(self, chunk: bytes) -> Iterator[RawRecord]:
         at = 0
         while at < len(chunk):
-            if self.between_records:
+            if self.is_between_records:
                 at = self._skip_blank(chunk, at)
             end = chunk.find(b"\n", at)
             self._partial.extend(chunk[at:] if end < 0 else chunk[at:end])
@@ -127,7 +127,7 @@ class LineSplitter(Splitter):
 
     @override
     def finish(self) -> RawRecord | None:
-        return None if self.between_records else self._end(b"")
+        return None if self.is_between_records else self._end(b"")
 
     def _skip_blank(self, chunk: bytes, at: int) -> int:
         """Skip a sequence of blank lines in one step, since a few bytes of gzip may hold millions; return its end."""
@@ -151,7 +151,8 @@ class LineSplitter(Splitter):
 def _kept_bytes_max(record_bytes_max: int) -> int:
     """Return how many bytes of a record are kept before the rest is only hashed.
 
-    One more than a record or a dead letter may have, since the last may be a carriage return of the line end.
+    It is one more than a record or a dead letter may have, since the last byte may be the carriage return of a line
+    end.
     """
     return max(record_bytes_max, DEAD_LETTER_RAW_BYTES_MAX) + 1
 
@@ -188,7 +189,7 @@ class PartialRecord:
 
     def is_blank(self) -> bool:
         """Return whether this line has only white space, or only a byte order mark."""
-        return self._digest is None and (not self._head or self._head.isspace() or self._head in _MARK_ALONE)
+        return self._digest is None and (not self._head or self._head.isspace() or self._head in _LONE_BYTE_ORDER_MARKS)
 
     def is_empty(self) -> bool:
         """Return whether this line has nothing but its line end."""

@@ -15,7 +15,7 @@ from typing_extensions import override
 from consumer.decode.article import FieldMap
 from consumer.decode.feed_format import FormatGuess, RejectedRecord, framing, guess, guess_of_table
 from consumer.files.checkpoint import Checkpoint, FileJournal, began_ms
-from consumer.files.distinct_files import check_apart
+from consumer.files.distinct_files import check_distinct
 from consumer.files.letters import (
     DEAD_LETTERS_SUFFIX,
     WHOLE_LETTERS,
@@ -58,22 +58,25 @@ class FeedGate(Gate):
     """A gate that admits batches until too many records of the feed are bad.
 
     A few bad records become dead letters. Many of them mean another format, another encoding or a wrong mapping: the
-    run ends with its own exit code, and says what the feed seems to be.
+    run ends with a separate exit code, and says what the feed seems to be.
 
     A file can be read again, so the batch that exceeds the limit is neither judged nor rejected: once the settings or
     the feed are corrected, the run resumes before it. A stream cannot be read again, so its records are answered before
     the run ends.
 
-    A feed that ends before it has enough records for the limit is refused if none of them is an article, or if its
-    format shows that none can be. A feed whose first records are a log or an event stream is refused after them.
-    ``good_before`` counts articles of earlier runs over the same file.
+    A feed may end before it has enough records for the limit. It is refused if its share of bad records exceeds the
+    limit, and if none of its records is an article or its format shows that none can be. A feed whose first records are
+    a log or an event stream is refused after them.
+    ``good_before`` counts articles of earlier runs over the same file. ``is_stream`` says whether the feed is a stream.
     """
 
-    def __init__(self, limit: PoisonLimit, fields: FieldMap, name: str, *, streams: bool, good_before: int = 0) -> None:
+    def __init__(
+        self, limit: PoisonLimit, fields: FieldMap, name: str, *, is_stream: bool, good_before: int = 0
+    ) -> None:
         self._limit = limit
         self._fields = fields
         self._name = name
-        self._streams = streams
+        self._is_stream = is_stream
         self._resumes = good_before > 0
         self._good = good_before
         self._window: Window = ()
@@ -92,33 +95,36 @@ class FeedGate(Gate):
         self._samples = [*rejections[:_SAMPLES_MAX], *self._samples][:_SAMPLES_MAX]
         self._records += len(batch.records)
         self._good += len(batch.records) - len(rejections)
-        self._window = self._limit.after(self._window, len(batch.records), len(rejections))
+        self._window = self._limit.advance(self._window, len(batch.records), len(rejections))
         reaches_min = self._records - len(batch.records) < _FRAMED_RECORDS_MIN <= self._records
-        if rejections and (self._limit.exceeded(self._window) or (reaches_min and self._is_framed())):
-            line = batch.records[-1].line if self._streams else batch.records[0].line
+        if rejections and (self._limit.is_exceeded(self._window) or (reaches_min and self._is_framed())):
+            line = batch.records[-1].line if self._is_stream else batch.records[0].line
             self._refusal = self._error(line)
         elif batch.last:
             self._refusal = self._whole_feed_error(batch.records[0].line)
-        if self._refusal is not None and not self._streams:
+        if self._refusal is not None and not self._is_stream:
             raise self._refusal
 
     @override
     def after_commit(self) -> None:
-        """Raise ``TooManyDeadLetters`` if a stream has too many bad records; those read so far are answered by now."""
+        """Raise ``TooManyDeadLetters`` if a stream has too many bad records; its records so far have been answered."""
         if self._refusal is not None:
             raise self._refusal
 
     @override
     def at_end(self) -> None:
         """Raise ``TooManyDeadLetters`` if a stream that has ended has no article, or a format without articles."""
-        if self._streams and (refusal := self._whole_feed_error(None)) is not None:
+        if self._is_stream and (refusal := self._whole_feed_error(None)) is not None:
             raise refusal
 
     def _is_framed(self) -> bool:
-        """Return whether the feed shows its format before it has enough records for the limit."""
+        """Return whether the records so far show that the feed is JSON within another format.
+
+        Always False after an article, for a table, and without a limit.
+        """
         if self._good or self._is_table() or self._limit.share_max == 1:
             return False
-        return framing(self._rejected()) is not None
+        return framing(self._rejected_records()) is not None
 
     def _whole_feed_error(self, line: int | None) -> TooManyDeadLetters | None:
         seen, bad = totals(self._window)
@@ -133,7 +139,7 @@ class FeedGate(Gate):
         ((reason, _),) = Counter(rejection.letter.reason for rejection in self._samples).most_common(1)
         first = next(rejection for rejection in self._samples if rejection.letter.reason == reason)
         guessed = self._guess()
-        where = "" if line is None else f"; stopped {'after' if self._streams else 'before'} line {line}"
+        where = "" if line is None else f"; stopped {'after' if self._is_stream else 'before'} line {line}"
         why = (
             f"Line {first.record.line}: {cut(first.letter.detail, _DETAIL_CHARS_MAX)}. Correct the feed, or set"
             " source.poison_share_max=1 to turn such records into dead letters"
@@ -146,13 +152,13 @@ class FeedGate(Gate):
 
     def _guess(self) -> FormatGuess | None:
         if self._is_table():
-            return guess_of_table(self._rejected())
-        return guess(self._opening or b"", self._rejected(), self._fields)
+            return guess_of_table(self._rejected_records())
+        return guess(self._opening or b"", self._rejected_records(), self._fields)
 
     def _is_table(self) -> bool:
         return any(rejection.record.table is not None for rejection in self._samples)
 
-    def _rejected(self) -> list[RejectedRecord]:
+    def _rejected_records(self) -> list[RejectedRecord]:
         return [RejectedRecord(rejection.letter.reason, rejection.record.data) for rejection in self._samples]
 
 
@@ -200,7 +206,7 @@ class Continuation(NamedTuple):
 
 
 def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
-    """Open a file at the position of its checkpoint, or standard input."""
+    """Open a file at the position of its checkpoint, or standard input. Raises ``ConfigError`` and ``SourceError``."""
     options = opening.own_options(FileOptions)
     before = options.before
     path = None if url == STREAM else Path(url)
@@ -215,12 +221,12 @@ def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
         options.limit,
         options.fields,
         source.name,
-        streams=source.streams,
+        is_stream=source.is_stream,
         good_before=0 if before is None else before.counts.articles,
     )
 
     def journal(outputs: Outputs) -> Journal:
-        if source.streams or options.checkpoint is None:
+        if source.is_stream or options.checkpoint is None:
             return NoJournal()
         first = Checkpoint(source=url, began_ms=started_ms, settings=options.settings) if before is None else before
         current = msgspec.structs.replace(
@@ -234,7 +240,7 @@ def open_source(url: str, opening: SourceArguments) -> OpenedSource[FileSource]:
 def _arrivals(
     url: str, source: FileSource, started_ms: int, opening: SourceArguments, options: FileOptions
 ) -> Arrivals:
-    if source.streams:
+    if source.is_stream:
         if options.archive:
             raise ConfigError("an archive is a file that can be read again; name one instead of a stream")
         return StreamArrivals(now_ms)
@@ -258,10 +264,10 @@ def _feed_identity(url: str, source: FileSource) -> bytes:
 def open_file(url: str, opening: SinkArguments) -> OpenedSink:
     """Open a file for verdicts, and a file next to it for dead letters."""
     path, letters = Path(url), dead_letters_path(Path(url))
-    continuation = opening.found_options(Continuation)
+    continuation = opening.options_or_none(Continuation)
     if continuation is None:
-        check_suffix(path, opening.what, gzip=False)
-        check_apart(None, {path: "the verdicts"}, opening.store)
+        check_suffix(path, opening.output_name, gzip=False)
+        check_distinct(None, {path: "the verdicts"}, opening.store)
         return OpenedSink(
             FileSink(path, WHOLE_VERDICTS, opening.writing, emit=opening.emit),
             lambda: FileDeadLetters(letters, WHOLE_LETTERS, opening.writing),
@@ -287,7 +293,10 @@ def open_nowhere(_url: str, _opening: SinkArguments) -> OpenedSink:
 
 @contextmanager
 def open_letters(url: str, _opening: SinkArguments) -> Iterator[LetterReader]:
-    """Open the dead letters next to a file of verdicts, or a file of dead letters if ``url`` names one."""
+    """Open the dead letters next to a file of verdicts, or a file of dead letters if ``url`` names one.
+
+    Raises ``SourceError`` if there is no such file, and ``ConfigError`` for verdicts without dead letters.
+    """
     yield FileLetterReader(_letters_path(Path(url)))
 
 

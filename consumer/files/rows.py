@@ -15,8 +15,8 @@ from consumer.decode.encodings import Encoding
 from consumer.files.lines import Position, Splitter
 from consumer.model.record import RawRecord, TableLayout
 
-_BLANK: Final = re.compile(rb"(?:\r?\n)*+")
-_QUOTED: Final = re.compile(rb'"(?:[^"]++|"")*+')
+_EMPTY_LINES: Final = re.compile(rb"(?:\r?\n)*+")
+_QUOTED_FIELD: Final = re.compile(rb'"(?:[^"]++|"")*+')
 """A quoted field up to its closing quote or the end of the input, without the closing quote."""
 
 
@@ -82,7 +82,7 @@ class RowSplitter(Splitter):
         seen_bytes = len(self._seen)
         at = 0
         while at < len(text):
-            if self.between_records:
+            if self.is_between_records:
                 at = self._skip_empty(text, at)
             end = self._end_of_row(text, at)
             begin = max(at - seen_bytes, 0) * unit_bytes
@@ -99,7 +99,7 @@ class RowSplitter(Splitter):
     @override
     def finish(self) -> RawRecord | None:
         self._partial.extend(self._cut_unit)
-        if self.between_records:
+        if self.is_between_records:
             return None
         self._line_feeds += 1
         return self._finish_row(b"")
@@ -113,7 +113,7 @@ class RowSplitter(Splitter):
 
     def _skip_cut_unit(self, chunk: bytes) -> bytes:
         """Skip the rest of a code unit that was cut off when an earlier run read it, since that run has reported it."""
-        rest = -self._done.offset % self._encoding.unit_bytes if self.between_records else 0
+        rest = -self._done.offset % self._encoding.unit_bytes if self.is_between_records else 0
         if rest == 0:
             return chunk
         self._done = Position(self._done.line, self._done.offset + min(rest, len(chunk)))
@@ -121,7 +121,7 @@ class RowSplitter(Splitter):
 
     def _skip_empty(self, text: bytes, at: int) -> int:
         """Skip a sequence of empty lines in one step, and return the offset of its end."""
-        run = _BLANK.match(text, at)
+        run = _EMPTY_LINES.match(text, at)
         if run is None:
             raise AssertionError("the pattern also matches zero lines")
         lines = text.count(b"\n", at, run.end())
@@ -139,7 +139,7 @@ class RowSplitter(Splitter):
             return whole.end()
         fields = self._patterns.fields.match(text, at)
         field = at if fields is None else fields.end()
-        quoted = _QUOTED.match(text, field)
+        quoted = _QUOTED_FIELD.match(text, field)
         if quoted is None:
             self._seen = b"x" if field < len(text) else b""
             return 0

@@ -28,8 +28,8 @@ class FileSink(ReleasingSink):
     ``keep_bytes`` comes from the checkpoint of an earlier run: the bytes after it belong to a batch that was not
     committed, and are cut off because that batch is judged again. Without a checkpoint (None) the file must be empty;
     if it is not, ``why_not_append`` completes the error. With ``WHOLE_VERDICTS`` every verdict in the file is kept, and
-    only an incomplete last one, left by a killed process, is cut off. ``flush`` waits for the disk if ``writing`` says
-    so. ``emit`` selects the verdicts. They are compressed if the name ends with .gz. If the constructor raises
+    only an incomplete last one, left by a killed process, is cut off. ``flush`` waits for the disk if ``writing`` is
+    durable. ``emit`` selects the verdicts, which are compressed if the name ends with .gz. If the constructor raises
     ``SinkError``, it has removed any file that it created.
     """
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from consumer.decode.codecs import MAGIC_BYTES_MAX, Codec, codec_of, is_undecided
 from consumer.files.lines import LineSplitter, Position, Splitter
-from consumer.files.tables import JSON_LINES, OPEN_QUOTE_FACTOR, FileForm, OpenedTable, opened_table
+from consumer.files.tables import JSON_LINES, OPEN_QUOTE_FACTOR, FileForm, OpenedTable, open_table
 from consumer.model.article import Reason
 from consumer.model.errors import BadRecord, SourceError
 from consumer.model.limits import ReadLimits
@@ -31,9 +31,9 @@ class FileSource(Source):
     reached. Then a last line without a line end is a record. Any other input (standard input, a named pipe) can only be
     read from its beginning, and its records are delivered without waiting for more.
 
-    Once the first record of a table is read, ``header`` has the bytes before it. If an earlier run ended with a line
-    that had no line end, ``missing_line_end`` has the missing one, once the first record is read. Raises
-    ``ConfigError`` and ``SourceError``. For a wrong header of a regular file, the constructor already raises.
+    Once the first record of a table is read, ``header`` has the bytes before it. If the last line that an earlier run
+    read had no line end, ``missing_line_end`` has one as soon as the first record is read. Raises ``ConfigError`` and
+    ``SourceError``. For a wrong header of a regular file, the constructor already raises.
     """
 
     def __init__(self, path: Path | None, limits: ReadLimits, start: Position, form: FileForm = JSON_LINES) -> None:
@@ -55,14 +55,14 @@ class FileSource(Source):
             self.close()
             raise self._error(error) from error
         self._total_bytes = kind.st_size if stat.S_ISREG(kind.st_mode) else None
-        self._streams = path is None or self._total_bytes is None
+        self._is_stream = path is None or self._total_bytes is None
         if stat.S_ISDIR(kind.st_mode):
             self.close()
             raise SourceError(f"{self._name} is a directory; name a file of JSON lines, CSV or TSV")
-        if self._streams and start != Position():
+        if self._is_stream and start != Position():
             self.close()
             raise SourceError(f"{self._name} can only be read from its beginning, so a run over it cannot be resumed")
-        if self._separator is not None and not self._streams:
+        if self._separator is not None and not self._is_stream:
             self._check_header(self._separator)
 
     @override
@@ -86,7 +86,7 @@ class FileSource(Source):
                 records.append(record)
                 size_bytes += len(record.data)
         if records or end != self._splitter.position:
-            yield RawBatch(tuple(records), self._splitter.position, last=not self._streams)
+            yield RawBatch(tuple(records), self._splitter.position, last=not self._is_stream)
 
     def progress(self) -> tuple[int, int | None]:
         """Return the number of bytes read from disk, and the size of the file, or None for a stream."""
@@ -95,7 +95,7 @@ class FileSource(Source):
 
     def beginning(self, bytes_max: int) -> bytes:
         """Return the first bytes of the open file, even if another file has its name by now; none for a stream."""
-        if self._streams:
+        if self._is_stream:
             return b""
         try:
             return os.pread(self._open_descriptor(), bytes_max, 0)
@@ -118,11 +118,11 @@ class FileSource(Source):
         return self._separator is not None
 
     @property
-    def streams(self) -> bool:
+    def is_stream(self) -> bool:
         """Return whether the input is a stream, which can only be read from its beginning."""
-        return self._streams
+        return self._is_stream
 
-    def is_file(self, other: os.stat_result) -> bool:
+    def is_same_file(self, other: os.stat_result) -> bool:
         """Return whether the input is this regular file, under any name."""
         status = os.fstat(self._open_descriptor())
         return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other)
@@ -146,7 +146,7 @@ class FileSource(Source):
                 yield from self._splitter.feed(chunk)
                 if self._splitter.quoted_bytes > OPEN_QUOTE_FACTOR * self._limits.record_bytes_max:
                     yield from self._open_quote()
-                if self._streams:
+                if self._is_stream:
                     yield None
         except BadRecord as fault:
             yield from self._unreadable_rest(fault)
@@ -158,7 +158,7 @@ class FileSource(Source):
             yield last
 
     def _rows(self, chunks: Iterator[bytes], separator: str) -> Iterator[bytes]:
-        """Read the header of a table, and return the input after the header and the start."""
+        """Read the header of a table, and return the input after it, or after the start if that is later."""
         opened = self._opened_table(chunks, separator)
         self.header, self._splitter = opened.header, opened.splitter
         if self._start.offset < opened.start.offset:
@@ -178,7 +178,7 @@ class FileSource(Source):
 
     def _opened_table(self, chunks: Iterator[bytes], separator: str) -> OpenedTable:
         try:
-            return opened_table(chunks, self._limits, self._form, separator)
+            return open_table(chunks, self._limits, self._form, separator)
         except ValueError as error:
             raise SourceError(f"the header of {self._name} {error}") from error
 
@@ -192,7 +192,7 @@ class FileSource(Source):
             f"the row that begins in line {self._splitter.position.line + 1} has a quote that is not closed before "
             f"the input ends, or within {OPEN_QUOTE_FACTOR} times source.record_bytes_max"
         )
-        if self._streams:
+        if self._is_stream:
             yield self._splitter.abandon(BadRecord(Reason.TRUNCATED_INPUT, why))
         yield None
         raise SourceError(f"{self._name}: {why}. All earlier rows were judged. Close the quote and run again")
@@ -200,7 +200,7 @@ class FileSource(Source):
     def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
         """Yield the last records of input that became unreadable, unless an earlier run has reported the fault.
 
-        While the input grows within the same line, the fault remains the same.
+        As long as the input has only grown within the faulty line, the fault is the reported one.
         """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()
@@ -213,7 +213,7 @@ class FileSource(Source):
 
     def _open_input(self) -> tuple[Codec | None, Iterator[bytes]]:
         """Return the input's codec and all its bytes; for an uncompressed file of lines, only bytes after the start."""
-        if self._streams:
+        if self._is_stream:
             raw = self._raw()
             opening = b""
             while is_undecided(opening) and (chunk := next(raw, b"")):

@@ -21,12 +21,12 @@ FileFormat = Literal["jsonl", "csv", "tsv"]
 UTF_8: Final = "utf-8"
 OPEN_QUOTE_FACTOR: Final = 8
 """A quote that stays open for more than this many times ``record_bytes_max`` counts as forgotten."""
-_PACKED: Final = frozenset(codec.suffix for codec in CODECS)
+_COMPRESSION_SUFFIXES: Final = frozenset(codec.suffix for codec in CODECS)
 _SEPARATORS: Final = {"jsonl": None, "csv": ",", "tsv": "\t"}
 
 
 class FileForm(NamedTuple):
-    """The format of a file, or None to take it from the file's name, and the encoding of tables.
+    """The format of a file, and the encoding of tables. Without a format (None), the file's name decides.
 
     ``fields`` name the columns of a table that make up an article.
     """
@@ -55,7 +55,7 @@ JSON_LINES: Final = FileForm("jsonl")
 def _named_format(path: Path | None) -> FileFormat:
     """Return the format of a file by the suffix of its name, before any suffix of a compression."""
     suffixes = [] if path is None else [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
+    if suffixes and suffixes[-1] in _COMPRESSION_SUFFIXES:
         suffixes.pop()
     return "csv" if suffixes[-1:] == [".csv"] else "tsv" if suffixes[-1:] == [".tsv"] else "jsonl"
 
@@ -72,7 +72,7 @@ class OpenedTable(NamedTuple):
     chunks: Iterator[bytes]
 
 
-def opened_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
+def open_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
     """Read the header of a table. Raises ``ValueError``, whose message continues a sentence about the header.
 
     Input that ends or breaks off within its header has no rows. If it breaks off, the chunks have the part of the

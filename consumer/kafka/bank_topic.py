@@ -37,7 +37,7 @@ _NEW_TOPIC_S: Final = 2.0
 _CONSUME_MAX: Final = 1_000
 _PARTITION: Final = 0
 _SHAPE: Final = Shape(partitions=1, replication=None)
-_READING: Final[Mapping[str, Any]] = {"group.id": "none", "enable.partition.eof": False}
+_CONSUMER_SETTINGS: Final[Mapping[str, Any]] = {"group.id": "none", "enable.partition.eof": False}
 
 
 def planned_banks(topic: str) -> PlannedTopic:
@@ -84,6 +84,7 @@ class BankTopic(BankLog):
             self._restart()
         banks = Banks.of(()) if report.created else self._current()
         entries = change(banks)
+        # Refuses entries that contradict the banks.
         banks.after(entries)
         with broker_request(self._brokers, f"the topic of banks {self._topic} cannot be written", BanksUnreachable):
             self._write([message for entry in entries for message in _messages(entry, banks)])
@@ -133,7 +134,7 @@ class BankTopic(BankLog):
             raise
 
     def _apply(self, entries: Sequence[Entry]) -> bool:
-        """Apply entries to the banks in memory. Return False if they do not fit."""
+        """Apply entries to the banks in memory. Return whether they fit; if not, nothing changes."""
         assert self._banks is not None  # noqa: S101  # the caller checks it
         try:
             self._banks = self._banks.after(entries) if entries else self._banks
@@ -144,7 +145,7 @@ class BankTopic(BankLog):
     def _read(self) -> NewEntries:
         is_whole = self._consumer is None
         if self._consumer is None:
-            self._consumer = new_consumer({**consumer_settings(self._brokers, self._options), **_READING})
+            self._consumer = new_consumer({**consumer_settings(self._brokers, self._options), **_CONSUMER_SETTINGS})
         if is_whole:
             self._require_topic(self._consumer)
         low, high = watermarks(self._consumer, self._topic, _PARTITION, READ_S)
@@ -213,11 +214,12 @@ class BankTopic(BankLog):
                     break
                 except BufferError:
                     producer.poll(_POLL_S)
+        # The client gives up a message after READ_S.
         producer.flush(2 * READ_S)
         if refused or len(producer):
             # Drop the producer, so that the messages left in its queue are not written later.
             self._producer = None
-            why = describe(refused[0]) if refused else f"the brokers did not answer within {READ_S:g} s"
+            why = describe(refused[0]) if refused else f"the brokers did not answer within {2 * READ_S:g} s"
             raise ChangeUnknown(
                 f"the change to the topic of banks {self._topic} may be incomplete: {why}; make the change again"
             )

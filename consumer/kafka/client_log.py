@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-_FAILED: Final = re.compile(r"FAIL \[[^\]]*#(?P<kind>[a-z]+)-[0-9]+\] \[thrd:(?P<thread>[^\]]*)\]")
+_CONNECTION_FAILURE: Final = re.compile(r"FAIL \[[^\]]*#(?P<kind>[a-z]+)-[0-9]+\] \[thrd:(?P<thread>[^\]]*)\]")
 _QUIET_S: Final = 60.0
 
 
@@ -24,8 +24,8 @@ class ConnectionLogFilter(logging.Filter):
         self._suppressed: dict[tuple[str, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether this record is logged."""
-        failure = _FAILED.match(record.getMessage())
+        """Return whether this record is logged. Adds the number of repetitions to its message."""
+        failure = _CONNECTION_FAILURE.match(record.getMessage())
         if failure is None:
             return True
         key, now_s = (failure["kind"], failure["thread"]), self._clock()

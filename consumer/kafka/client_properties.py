@@ -43,7 +43,7 @@ class PatternLimit:
 class PropertyRule:
     """Why a property is refused, or why it has limits."""
 
-    why: str
+    reason: str
     limits: RangeLimit | ChoiceLimit | PatternLimit | None = None
 
 
@@ -69,10 +69,10 @@ _OFFSETS: Final = PropertyRule(
 _WAITS: Final = PropertyRule("dupwatch waits for unreachable brokers; a limit would end the run or drop the batch")
 _LOADS_CODE: Final = PropertyRule("it loads code into this process")
 _LOG: Final = PropertyRule("dupwatch collects librdkafka's log, and limits repeated lines")
-_ANCIENT: Final = PropertyRule("it makes the client talk to brokers that are too old for dupwatch")
+_OLD_BROKERS: Final = PropertyRule("it makes the client talk to brokers that are too old for dupwatch")
 _OBJECT: Final = PropertyRule("it takes a function or an object, which no configuration file can contain")
 _MOCK: Final = PropertyRule("it replaces the brokers with a cluster in memory, which loses all messages")
-_LARGEST: Final = "a record can have 8 MiB and headers; one that does not fit would stop the run"
+_RECORD_SIZE: Final = "a record can have 8 MiB and headers; one that does not fit would stop the run"
 _MEMORY: Final = PropertyRule(
     "it limits memory: librdkafka buffers the messages that it prefetches", RangeLimit(1, 64 * _MIB)
 )
@@ -121,20 +121,20 @@ RULES: Final[Mapping[str, PropertyRule]] = {
     "logger": _LOG,
     "statistics.interval.ms": PropertyRule("nothing reads the statistics; see /metrics"),
     "internal.termination.signal": PropertyRule("the signal could end or disturb this process"),
-    "api.version.request": _ANCIENT,
-    "api.version.fallback.ms": _ANCIENT,
-    "broker.version.fallback": _ANCIENT,
+    "api.version.request": _OLD_BROKERS,
+    "api.version.fallback.ms": _OLD_BROKERS,
+    "broker.version.fallback": _OLD_BROKERS,
     "opaque": _OBJECT,
     "interceptors": _OBJECT,
     "default.topic.config": _OBJECT,
     "test.mock.num.brokers": _MOCK,
     "test.mock.broker.rtt": _MOCK,
-    "message.max.bytes": PropertyRule(_LARGEST, RangeLimit(10 * _MIB, 1_000_000_000)),
-    "receive.message.max.bytes": PropertyRule(_LARGEST, RangeLimit(10 * _MIB + 512, (1 << 31) - 1)),
+    "message.max.bytes": PropertyRule(_RECORD_SIZE, RangeLimit(10 * _MIB, 1_000_000_000)),
+    "receive.message.max.bytes": PropertyRule(_RECORD_SIZE, RangeLimit(10 * _MIB + 512, (1 << 31) - 1)),
     "queue.buffering.max.kbytes": PropertyRule(
-        f"{_LARGEST}; beyond the upper limit, memory is not bounded", RangeLimit(16 << 10, 1 << 20)
+        f"{_RECORD_SIZE}; beyond the upper limit, memory is not bounded", RangeLimit(16 << 10, 1 << 20)
     ),
-    "queued.max.messages.kbytes": PropertyRule(_MEMORY.why, RangeLimit(1, 256 << 10)),
+    "queued.max.messages.kbytes": PropertyRule(_MEMORY.reason, RangeLimit(1, 256 << 10)),
     "max.partition.fetch.bytes": _MEMORY,
     "fetch.max.bytes": _MEMORY,
     "fetch.wait.max.ms": PropertyRule(
@@ -197,7 +197,7 @@ _TOPIC_PREFIX: Final = re.compile(r"topic\.(?!metadata\.|blacklist$)")
 def checked_properties(properties: Mapping[str, Any], section: PropertySection) -> dict[str, Any]:
     """Return the properties of ``[kafka.SECTION]`` under the names of the table.
 
-    Raises ``ConfigError`` for an invalid one.
+    Raises ``ConfigError`` for an invalid property, or one that is set under two names.
     """
     from consumer.kafka.clients import refusal  # noqa: PLC0415  # loads librdkafka, which a run over files does not need
 
@@ -237,15 +237,15 @@ def _check_value(rule: PropertyRule, value: object, where: str) -> None:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     match rule.limits:
         case None:
-            raise ConfigError(f"{where} cannot be set: {rule.why}. Remove it ({_PAGE})")
+            raise ConfigError(f"{where} cannot be set: {rule.reason}. Remove it ({_PAGE})")
         # librdkafka reads "010" as octal.
         case RangeLimit(low, high) if not re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text):
             raise ConfigError(f"{where} is {value!r}; write a whole number from {low} to {high}")
         case RangeLimit(low, high) if not low <= int(text) <= high:
-            raise ConfigError(f"{where} is {text}; it must be from {low} to {high}: {rule.why}")
+            raise ConfigError(f"{where} is {text}; it must be from {low} to {high}: {rule.reason}")
         case ChoiceLimit(words) if text.lower() not in words:
-            raise ConfigError(f"{where} is {text!r}; it must be {' or '.join(words)}: {rule.why}")
+            raise ConfigError(f"{where} is {text!r}; it must be {' or '.join(words)}: {rule.reason}")
         case PatternLimit(pattern, description) if not re.fullmatch(pattern, text):
-            raise ConfigError(f"{where} may contain only {description}: {rule.why}")
+            raise ConfigError(f"{where} may contain only {description}: {rule.reason}")
         case RangeLimit() | ChoiceLimit() | PatternLimit():
             pass

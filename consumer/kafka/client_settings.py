@@ -88,9 +88,9 @@ class TopicsOptions(NamedTuple):
     """The options of ``kafka://`` URLs.
 
     When the run is stopped, a batch gets ``drain_s`` to finish, and the supervisor waits ``grace_s``. The time of a
-    record may be ``ahead_ms_max`` ahead of the clock, and ``behind_ms_max`` behind its partition. A partition with more
-    bad records than ``limit`` is held. ``unique``, ``near_misses`` and ``bank_matches`` turn on the topics of these
-    names, ``cloud_events`` the headers of CloudEvents.
+    record may be ``ahead_ms_max`` ahead of the clock, and ``behind_ms_max`` behind the highest arrival in its
+    partition. A partition with more bad records than ``limit`` is held. ``unique``, ``near_misses`` and
+    ``bank_matches`` turn on the topics of these names, ``cloud_events`` the headers of CloudEvents.
     """
 
     clients: KafkaOptions = KafkaOptions()
@@ -126,7 +126,10 @@ def parse_prefix(url: str) -> PrefixAddress:
 
 
 def consumer_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    """Return the settings of a consumer that commits explicitly and reports offsets that are out of range."""
+    """Return the settings of a consumer that commits explicitly and reports offsets that are out of range.
+
+    Raises ``ConfigError`` for an invalid setting of the user.
+    """
     settings: dict[str, Any] = {
         "fetch.wait.max.ms": 100,
         **FETCH_BOUNDS,
@@ -157,7 +160,8 @@ def producer_settings(
 ) -> dict[str, Any]:
     """Return the settings of a producer that writes each event once, in order, to all in-sync replicas.
 
-    ``defaults`` override the values set here; the user's settings override both.
+    ``defaults`` override the values set here; the user's settings override both. Raises ``ConfigError`` for an invalid
+    setting of the user.
     """
     settings: dict[str, Any] = {
         "linger.ms": 2,
@@ -185,7 +189,7 @@ def producer_settings(
 
 
 def admin_settings(brokers: str, options: KafkaOptions) -> dict[str, Any]:
-    """Return the settings of a client that queries brokers and creates topics."""
+    """Return the settings of a client that queries brokers and creates topics. Raises ``ConfigError``."""
     return _user_settings(options, "admin") | {"bootstrap.servers": brokers}
 
 

@@ -96,7 +96,7 @@ def _create(
 
 @contextmanager
 def waiting_for_brokers(brokers: str) -> Iterator[None]:
-    """Log which brokers do not answer, and why, if the block takes more than two seconds.
+    """Log once which brokers do not answer, and why, if the block takes more than two seconds.
 
     ``brokers`` is a list "host:port,host:port", as clients take it.
     """

@@ -23,7 +23,7 @@ _REFUSALS: Final = frozenset(
         KafkaError.UNSUPPORTED_VERSION,
     }
 )
-_CERTAIN: Final = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION})
+_CERTAIN_OUTAGES: Final = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION})
 """Errors that are reported as an outage without a check."""
 _TRANSPORT: Final = frozenset(
     {
@@ -65,7 +65,7 @@ def describe(error: KafkaError) -> str:
 
 def failure_message(brokers: str, error: KafkaError, failure: str) -> str:
     """Return why a request failed, and what to do. The message begins with ``failure`` if a broker has answered."""
-    if error.code() not in _TRANSPORT | _CERTAIN:
+    if error.code() not in _TRANSPORT | _CERTAIN_OUTAGES:
         return f"{failure}: {describe(error)}"
     return (
         f"no broker answers at {brokers} ({error.name()}). Check the address, and that the brokers are running; "
@@ -88,8 +88,8 @@ class BrokerHealth:
 
     def note_error(self, error: KafkaError) -> None:
         """Note an error that the client survives. Most such errors do not mean an outage."""
-        if error.code() in _CERTAIN or error.code() in _TRANSPORT:
-            self.suspect(describe(error), certain=error.code() in _CERTAIN)
+        if error.code() in _CERTAIN_OUTAGES or error.code() in _TRANSPORT:
+            self.suspect(describe(error), certain=error.code() in _CERTAIN_OUTAGES)
 
     def suspect(self, why: str, *, certain: bool) -> None:
         """Note a sign of an outage. If the sign is certain, report the outage without a check."""
@@ -142,12 +142,12 @@ class MissingTopics:
         self._next_check_s = 0.0
 
     def suspect(self, topic: str) -> None:
-        """Note that the client does not know this topic. If it is not one of our topics, suspect all of them."""
+        """Note that the client does not know this topic. If it is none of the run's topics, suspect all of them."""
         for suspect in [topic] if topic in self._topics else self._topics:
             self._suspects.setdefault(suspect, 0)
 
     def check(self, consumer: Consumer) -> None:
-        """Check the suspected topics. Raises ``SourceError`` if one does not exist."""
+        """Check the suspected topics if a check is due. Raises ``SourceError`` if one was missing in four checks."""
         if not self._suspects or time.monotonic() < self._next_check_s:
             return
         self._next_check_s = time.monotonic() + RETRY_PAUSE_S

@@ -13,8 +13,8 @@ from consumer.model.article import Article
 from consumer.model.errors import BadRecord, SinkError
 from consumer.model.record import RawBatch, RawRecord
 
-_ROOM_S: Final = 0.1
-_SLICE_S: Final = 0.25
+_FULL_QUEUE_POLL_S: Final = 0.1
+_FLUSH_S: Final = 0.25
 
 
 class FeedSender:
@@ -22,7 +22,7 @@ class FeedSender:
 
     An invalid record is sent without a key, and becomes a dead letter, as from any producer. Rows of tables are sent as
     JSON. ``settings`` come from ``producer_settings``. With ``partition``, all records go to that partition, so they
-    are judged in the order of the feed, however fast they are sent.
+    are judged in the order of the feed, however fast they are sent. ``sent`` counts the records handed to the client.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class FeedSender:
 
         Raises ``SinkError`` if a record could not be delivered.
         """
-        while self._producer.flush(_SLICE_S):
+        while self._producer.flush(_FLUSH_S):
             if wait(0.0):
                 break
         if self._error is not None:
@@ -86,7 +86,7 @@ class FeedSender:
         self._producer.poll(0)
 
     def _make_room(self, _: OutgoingMessage) -> None:
-        self._producer.poll(_ROOM_S)
+        self._producer.poll(_FULL_QUEUE_POLL_S)
 
     def _key(self, record: RawRecord) -> bytes | None:
         try:

@@ -15,24 +15,24 @@ from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaExcep
 
 from consumer.kafka.clients import broker_request, new_admin, new_consumer, waiting_for_brokers
 from consumer.kafka.errors import describe
-from consumer.kafka.offset_metadata import NOTHING, HoldReason, Note, encode_note, note_of
+from consumer.kafka.offset_metadata import EMPTY_NOTE, HoldReason, Note, encode_note, note_of
 from consumer.kafka.offset_range import Bound, offsets_at, partitions_of, watermarks
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.record import Partition, partition_name
 from storage.backoff import Backoff
 
-FILLING: Final = Note(migrate="filling")
+FILLING_NOTE: Final = Note(migrate="filling")
 """The note with the offsets of a group whose store is being filled; its consumers do not start."""
-SWITCHED: Final = Note(migrate="switched")
+SWITCHED_NOTE: Final = Note(migrate="switched")
 """The note after the switch. It is merged with the old group's note, and remains until the new consumers commit."""
-STOP_THEM: Final = (
+STOP_CONSUMERS: Final = (
     "stop them all, and rerun the command. A consumer that was killed, or has a kafka.instance_id, stays in the group"
     " until its session expires (session.timeout.ms)"
 )
 REQUEST_TIMEOUT_S: Final = 30.0
-SETTLED_S: Final = 120.0
+SETTLED_WAIT_S: Final = 120.0
 """Longer than an abandoned transaction stays open with the default ``transaction.timeout.ms``."""
-_TRY_S: Final = 5.0
+_ATTEMPT_S: Final = 5.0
 _QUIET: Final[Mapping[str, Any]] = {"log_level": 2}
 """Errors are raised, so the client need not log each failed attempt to connect."""
 _PAUSES: Final = Backoff(0.2, 0.2)
@@ -56,13 +56,13 @@ class CommittedOffset(NamedTuple):
     """The committed offset of a group in a partition, and the note with it."""
 
     offset: int
-    note: Note = NOTHING
+    note: Note = EMPTY_NOTE
 
 
 class ConsumerGroup:
     """One group, seen from outside. ``settings`` come from ``admin_settings``.
 
-    Calls raise ``SourceError`` if the brokers do not answer in time.
+    Calls raise ``SourceError`` if the brokers do not answer in time, or refuse the request.
     """
 
     def __init__(self, settings: Mapping[str, Any], name: str) -> None:
@@ -82,17 +82,18 @@ class ConsumerGroup:
     ) -> dict[Partition, CommittedOffset]:
         """Return the committed offsets of the group; partitions without one are left out.
 
-        With ``settled``, wait for open transactions that include offsets: an interrupted one may still be committed.
-        While consumers are running, such a transaction is almost always open.
+        With ``settled``, wait up to ``SETTLED_WAIT_S`` instead of ``wait_s`` for open transactions that include
+        offsets: an interrupted transaction may still be committed. While consumers are running, one is almost always
+        open.
         """
         requested = [TopicPartition(*partition) for partition in partitions]
         if settled and self._settled_consumer is None:
             self._settled_consumer = _client(self._settings, self.name, "read_committed")
         consumer = self._settled_consumer if settled and self._settled_consumer is not None else self._consumer
-        wait_s = SETTLED_S if settled else wait_s
+        wait_s = SETTLED_WAIT_S if settled else wait_s
         # A wait for a transaction must not be logged as a wait for brokers.
         with nullcontext() if settled else waiting_for_brokers(self._brokers):
-            answer = _retry(lambda: consumer.committed(requested, timeout=_TRY_S), self.name, wait_s)
+            answer = _retry(lambda: consumer.committed(requested, timeout=_ATTEMPT_S), self.name, wait_s)
         return {
             (place.topic, place.partition): CommittedOffset(place.offset, note_of(place.metadata))
             for place in answer
@@ -111,7 +112,7 @@ class ConsumerGroup:
                 _retry(commit, self.name, REQUEST_TIMEOUT_S)
         except _OffsetsError as failure:
             if failure.error.code() in {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}:
-                raise ConfigError(f"the group {self.name} has running consumers: {STOP_THEM}") from failure
+                raise ConfigError(f"the group {self.name} has running consumers: {STOP_CONSUMERS}") from failure
             raise
 
     def close(self) -> None:
@@ -122,7 +123,10 @@ class ConsumerGroup:
 
 
 class GroupTopics:
-    """The partitions of some topics, and whether a group that reads them has members. See ``ConsumerGroup``."""
+    """The partitions of some topics, and whether a group that reads them has members.
+
+    ``settings`` and the errors are those of ``ConsumerGroup``.
+    """
 
     def __init__(self, settings: Mapping[str, Any], names: Sequence[str]) -> None:
         self._admin = new_admin({**_QUIET, **settings})
@@ -131,18 +135,18 @@ class GroupTopics:
         self._consumer = _client(settings, "none", "read_committed")
         self._names = names
 
-    def marks(self) -> dict[Partition, tuple[int, int]]:
+    def watermarks(self) -> dict[Partition, tuple[int, int]]:
         """Return the low and high watermark of each partition."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             keys = _partitions(self._consumer, self._names, self._settings, REQUEST_TIMEOUT_S)
             return {key: watermarks(self._consumer, *key, REQUEST_TIMEOUT_S) for key in keys}
 
-    def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
+    def offsets_since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """Return the offset of each partition's first message at this time or later, or its end if there is none."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             return offsets_at(self._consumer, marks, Bound(time_ms=time_ms))
 
-    def empty(self, group: str) -> bool:
+    def is_empty(self, group: str) -> bool:
         """Return whether a group has no members, in either group protocol; an unknown group is empty."""
         with broker_request(self._brokers, f"the request was refused by {self._brokers}"):
             listed = self._admin.list_consumer_groups(request_timeout=REQUEST_TIMEOUT_S).result()
@@ -156,7 +160,7 @@ class GroupTopics:
         return all(state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD} for state in states)
 
     def close(self) -> None:
-        """Close the clients."""
+        """Close the consumer."""
         self._consumer.close()
 
 
@@ -201,7 +205,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 class HeldPartition(NamedTuple):
-    """A held partition, with the offset where it waits, the number of waiting messages, and the reason for the hold."""
+    """A held partition: the offset where it waits, the number of offsets from there to its end, and why it is held."""
 
     partition: Partition
     offset: int
@@ -223,22 +227,23 @@ class ResumePoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeldPartitions:
-    """The held partitions of one group. Calls raise ``SourceError`` if no broker answers in time."""
+    """The held partitions of one group. Calls raise ``SourceError`` as those of ``ConsumerGroup`` do."""
 
     group: ConsumerGroup
     topics: GroupTopics
 
-    def waiting(self, *, settled: bool = False) -> list[HeldPartition]:
+    def partitions(self, *, settled: bool = False) -> list[HeldPartition]:
         """Return the held partitions; ``settled`` as in ``ConsumerGroup.committed``."""
         return [partition for partition, _ in self._held(settled=settled)]
 
     def resume(self, names: Sequence[str], point: ResumePoint = ResumePoint()) -> list[HeldPartition]:  # noqa: B008  # immutable
-        """Resume the named partitions, or all held ones; return their state before that.
+        """Resume the named partitions, or all held ones if none is named; return their state before that.
 
-        Raises ``ConfigError`` if the group has consumers, a partition is not held, or an offset is out of range.
+        Raises ``ConfigError`` if the group has consumers, a partition is not held, or ``point`` has an offset that is
+        out of range or meant for several partitions.
         """
-        if not self.topics.empty(self.group.name):
-            raise ConfigError(f"the group {self.group.name} has running consumers: {STOP_THEM}")
+        if not self.topics.is_empty(self.group.name):
+            raise ConfigError(f"the group {self.group.name} has running consumers: {STOP_CONSUMERS}")
         held = {partition.name: (partition, note) for partition, note in self._held(settled=True)}
         for name in names:
             if name not in held:
@@ -253,7 +258,7 @@ class HeldPartitions:
         return [partition for partition, _ in selected]
 
     def _held(self, *, settled: bool) -> list[tuple[HeldPartition, Note]]:
-        marks = self.topics.marks()
+        marks = self.topics.watermarks()
         committed = self.group.committed([*marks], settled=settled)
         return [*_held_partitions(committed, marks)]
 
@@ -268,7 +273,10 @@ def _held_partitions(
 
 
 def _resumed_offset(held: HeldPartition, note: Note, point: ResumePoint) -> CommittedOffset:
-    """Return the offset and note of a resumed partition; its bad records are counted from zero."""
+    """Return the offset and note of a resumed partition; its bad records are counted from zero.
+
+    Raises ``ConfigError`` for an offset that is out of range.
+    """
     end = held.offset + held.waiting
     if point.until is not None and point.until <= held.offset:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --until takes a later one")

@@ -32,7 +32,7 @@ KAFKA: Final = FeedKind(
         refuses=_sink_refusal,
         check=lambda url, opening, *, create: _topics().check_source(url, opening, create=create),
         check_remote=lambda url, opening: _topics().check_not_filling(url, opening),
-        lasting=True,
+        is_lasting=True,
         is_keyed=True,
         is_shared=True,
         has_ranges=True,

@@ -52,5 +52,5 @@ def to_client(partitions: Collection[Partition]) -> list[TopicPartition]:
 
 
 def log_names(partitions: Collection[Partition]) -> str:
-    """Return the partitions in order, as the log names them."""
+    """Return the partitions in order, as the log names them; "nothing" without partitions."""
     return ", ".join(f"{topic} [{number}]" for topic, number in sorted(partitions)) or "nothing"

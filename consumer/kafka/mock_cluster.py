@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 from consumer.kafka.clients import new_producer
 from consumer.model.errors import SourceError
 
-BROKERS: Final = 1
+BROKER_COUNT: Final = 1
 ID_PREFIX: Final = "mockCluster"
 """The id of every mock cluster of librdkafka begins with this."""
 _REQUEST_TIMEOUT_S: Final = 10.0
@@ -26,7 +26,7 @@ _REQUEST_TIMEOUT_S: Final = 10.0
 def mock_cluster(topics: Sequence[str]) -> Iterator[str]:
     """Run a cluster with these topics; yield its address, "host:port", for other clients. Raises ``SourceError``."""
     # The cluster lives as long as the client that created it.
-    owner = new_producer({"test.mock.num.brokers": BROKERS, "log_level": 3})
+    owner = new_producer({"test.mock.num.brokers": BROKER_COUNT, "log_level": 3})
     try:
         brokers = owner.list_topics(timeout=_REQUEST_TIMEOUT_S).brokers.values()
         for topic in topics:

@@ -21,7 +21,7 @@ NOTE_BYTES_MAX: Final = 1_000
 REASON_CHARS_MAX: Final = 40
 _COUNT_MAX: Final = 10**13
 
-Migrating = Literal["filling", "switched"]
+MigrationState = Literal["filling", "switched"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=_COUNT_MAX)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -42,7 +42,7 @@ class HoldReason(msgspec.Struct, frozen=True, kw_only=True):
     batch_offset: Offset | msgspec.UnsetType = msgspec.UNSET
 
     def sentence(self) -> str:
-        """Describe the fault, as part of a message."""
+        """Return a description of the fault, as part of a message."""
         if self.batch_offset is not msgspec.UNSET:
             return f"the client cannot unpack the batch at offset {self.batch_offset}: {self.reason}"
         why = f", most often for {self.reason}" if self.reason else ""
@@ -73,10 +73,10 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     window: Annotated[tuple[tuple[Count, Count], ...], msgspec.Meta(max_length=WINDOW_COUNTS_MAX)] = ()
     held: HoldReason | None = None
     free_until: Offset = 0
-    migrate: Migrating | None = None
+    migrate: MigrationState | None = None
 
 
-NOTHING: Final = Note()
+EMPTY_NOTE: Final = Note()
 
 
 class _StoredNote(Note, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,7 +95,7 @@ _DECODER: Final = msgspec.json.Decoder(_StoredNote)
 
 def encode_note(note: Note) -> str:
     """Return the metadata of an offset; empty for an empty note."""
-    if note == NOTHING:
+    if note == EMPTY_NOTE:
         return ""
     if note == Note(migrate=note.migrate):
         return f"{_MIGRATION}{note.migrate}"
@@ -105,7 +105,7 @@ def encode_note(note: Note) -> str:
 def decode_note(metadata: str | None) -> Note:
     """Return the note in an offset's metadata. Raises ``UnreadableNote`` for other metadata, or a later format."""
     if not metadata:
-        return NOTHING
+        return EMPTY_NOTE
     if metadata.startswith(_MIGRATION):
         return _migration(metadata.removeprefix(_MIGRATION))
     try:
@@ -123,7 +123,7 @@ def note_of(metadata: str | None) -> Note:
     try:
         return decode_note(metadata)
     except UnreadableNote:
-        return NOTHING
+        return EMPTY_NOTE
 
 
 def _members(note: Note) -> dict[str, object]:
@@ -133,7 +133,7 @@ def _members(note: Note) -> dict[str, object]:
 
 def _migration(state: str) -> Note:
     try:
-        return Note(migrate=msgspec.convert(state, Migrating))
+        return Note(migrate=msgspec.convert(state, MigrationState))
     except msgspec.ValidationError as error:
         raise UnreadableNote(f"{_MIGRATION}{state[:100]!r}: {error}") from error
 
@@ -165,7 +165,7 @@ class Ledger:
 
     def note(self, partition: Partition) -> Note:
         """Return the current note of a partition of the batch."""
-        return self._notes.get(partition, NOTHING)
+        return self._notes.get(partition, EMPTY_NOTE)
 
     def put(self, partition: Partition, note: Note) -> None:
         """Replace the note of a partition."""

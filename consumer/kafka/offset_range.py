@@ -54,7 +54,10 @@ def parse_bound(option: str, text: str) -> Bound:
 def offsets_at(
     consumer: Consumer, marks: Mapping[tuple[str, int], tuple[int, int]], bound: Bound
 ) -> dict[tuple[str, int], int]:
-    """Return the offset of each partition at a bound, limited to its watermarks. Raises ``KafkaException``."""
+    """Return the offset of each partition at a bound, limited to its watermarks.
+
+    If no message has the time of the bound or a later one, the offset is the high watermark. Raises ``KafkaException``.
+    """
     if bound.offset is not None:
         return {key: min(max(bound.offset, low), high) for key, (low, high) in marks.items()}
     times = [TopicPartition(*key, bound.time_ms or 0) for key in marks]
@@ -73,7 +76,7 @@ def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -
     """Return the numbers of a topic's partitions, in order.
 
     Raises ``SourceError`` if the topic does not exist (the message names ``brokers``) or cannot be read, and
-    ``KafkaException`` after ``wait_s``.
+    ``KafkaException`` without an answer within ``wait_s``.
     """
     metadata = consumer.list_topics(topic, timeout=wait_s).topics[topic]
     if metadata.error is not None and metadata.error.code() not in UNKNOWN_TOPICS:
@@ -84,7 +87,10 @@ def partitions_of(consumer: Consumer, topic: str, brokers: str, wait_s: float) -
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, wait_s: float) -> tuple[int, int]:
-    """Return the low and high watermark of a partition. Raises ``KafkaException`` after ``wait_s``."""
+    """Return the low and high watermark of a partition.
+
+    Raises ``KafkaException`` if the brokers refuse, or do not answer within ``wait_s``.
+    """
     place = TopicPartition(topic, partition)
     return retry_during_election(
         lambda left_s: consumer.get_watermark_offsets(place, timeout=left_s, cached=False), wait_s

@@ -23,7 +23,7 @@ from consumer.kafka.client_settings import (
     producer_settings,
 )
 from consumer.kafka.clients import new_consumer, new_producer
-from consumer.kafka.groups import FILLING, ConsumerGroup
+from consumer.kafka.groups import FILLING_NOTE, ConsumerGroup
 from consumer.kafka.message import offsets_in
 from consumer.kafka.offset_metadata import Ledger, encode_note
 from consumer.kafka.sink.event_headers import (
@@ -116,7 +116,7 @@ class TransactionalJournal(Journal):
 
 
 def open_source(url: str, opening: SourceArguments) -> OpenedSource[KafkaSource]:
-    """Open topics as a member of the group. It connects once batches are requested."""
+    """Open topics as a member of the group. The client connects when the first batch is requested."""
     options, address = opening.own_options(TopicsOptions), parse_kafka(url)
     settings = consumer_settings(address.brokers, options.clients)
     source = KafkaSource(settings, address.names, opening.limits, options.reading, opening.hooks, opening.stopped)
@@ -147,14 +147,17 @@ def check_source(url: str, opening: SourceArguments, *, create: bool) -> None:
 
     With ``create``, also for settings that the client refuses. Contacts no broker.
     """
-    reading, _ = _checked_settings(opening)
+    consumer, _ = _checked_settings(opening)
     parse_kafka(url)
     if create:
-        new_consumer(reading, silent_log).close()
+        new_consumer(consumer, silent_log).close()
 
 
 def check_not_filling(url: str, opening: SourceArguments) -> None:
-    """Raise ``ConfigError`` while ``dupwatch migrate`` fills the store; a run would judge messages a second time."""
+    """Raise ``ConfigError`` while ``dupwatch migrate`` fills the store; a run would judge messages a second time.
+
+    If the brokers do not answer, only log a warning.
+    """
     clients, address = opening.own_options(TopicsOptions).clients, parse_kafka(url)
     with closing(ConsumerGroup(admin_settings(address.brokers, clients), clients.group)) as group:
         try:
@@ -163,7 +166,7 @@ def check_not_filling(url: str, opening: SourceArguments) -> None:
             # The run itself waits for unreachable brokers, and for topics that do not exist yet.
             log.warning("%s", error)
             return
-    if any(place.note.migrate == FILLING.migrate for place in committed.values()):
+    if any(place.note.migrate == FILLING_NOTE.migrate for place in committed.values()):
         raise ConfigError(
             f"the store of the group {clients.group} is being filled: wait until dupwatch migrate ends, then"
             " start the consumers of the group"
@@ -217,17 +220,20 @@ def check_sink(url: str, opening: SinkArguments, *, create: bool) -> None:
 
     With ``create``, also for settings that the client refuses. Contacts no broker.
     """
-    _, writing = _checked_settings(opening)
+    _, producer = _checked_settings(opening)
     parse_prefix(url)
     if create:
-        new_producer(writing, silent_log)
+        new_producer(producer, silent_log)
 
 
 def check_topics(url: str, opening: SinkArguments) -> None:
-    """Raise ``ConfigError`` if topics of the sink are missing, before a verdict has to wait for them."""
+    """Raise ``ConfigError`` if topics of the sink are missing, before a verdict has to wait for them.
+
+    If the brokers do not answer, only log a warning.
+    """
     brokers, clients = parse_prefix(url).brokers, opening.own_options(TopicsOptions).clients
     try:
-        missing = missing_topics(admin_settings(brokers, clients), topics_of(url, opening).written)
+        missing = missing_topics(admin_settings(brokers, clients), topics_of(url, opening).written_topics)
     except SinkError as error:
         # The run itself waits for unreachable brokers.
         log.warning("The topics of the sink could not be checked: %s", error)
@@ -238,7 +244,7 @@ def check_topics(url: str, opening: SinkArguments) -> None:
 
 @contextmanager
 def open_letters(url: str, opening: SinkArguments) -> Iterator[TopicLetterReader]:
-    """Open the dead letters of a prefix."""
+    """Open the dead letters of a prefix. Raises ``ConfigError`` and ``SourceError``."""
     brokers, prefix = parse_prefix(url)
     with TopicLetterReader(
         brokers, SinkTopics(prefix).dead_letters_topic, opening.own_options(TopicsOptions).clients
@@ -247,12 +253,12 @@ def open_letters(url: str, opening: SinkArguments) -> Iterator[TopicLetterReader
 
 
 def _checked_settings(opening: FeedArguments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings of consumer and producer.
+    """Return the settings of the consumer and the producer.
 
     Raises ``ConfigError`` if they are wrong, or inconsistent with each other or with the time limits.
     """
     options = opening.own_options(TopicsOptions)
-    reading = consumer_settings(_NO_BROKERS, options.clients)
-    writing = producer_settings(_NO_BROKERS, options.clients, transactional=options.reading.transactional)
-    check_limits(options, reading, writing)
-    return reading, writing
+    consumer = consumer_settings(_NO_BROKERS, options.clients)
+    producer = producer_settings(_NO_BROKERS, options.clients, transactional=options.reading.transactional)
+    check_limits(options, consumer, producer)
+    return consumer, producer

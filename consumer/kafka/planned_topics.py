@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumer.kafka.topics import (
-    BY_BROKER,
-    RECORD_BYTES,
+    BROKER_TIME,
+    MESSAGE_BYTES_MAX,
     SOURCE_RETENTION_MS,
-    TIME_OF,
+    TIMESTAMP_TYPE,
     PlannedTopic,
     SinkTopics,
 )
@@ -19,7 +19,7 @@ _GIB: Final = 1 << 30
 def topic_plan(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_RETENTION_MS
 ) -> list[PlannedTopic]:
-    """Return the planned topics of a sink and of ``sources``.
+    """Return the planned topics of a sink, except its topic of banks, and of ``sources``.
 
     Source topics keep messages for ``source_keep_ms``, by default long enough to rebuild a lost store.
     """
@@ -39,7 +39,7 @@ def topic_plan(
         PlannedTopic(
             topics.unique_topic,
             # Articles keep their own times, so without LogAppendTime older ones would be deleted on arrival.
-            _delete_policy_days(30) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
+            _delete_policy_days(30) | {"max.message.bytes": str(MESSAGE_BYTES_MAX), TIMESTAMP_TYPE: BROKER_TIME},
             may_compact=True,
             compaction="yes: the last message of an id says whether the article is in the feed, and which version; "
             'except where keys of records are not ids (id_from = "value")',
@@ -47,7 +47,7 @@ def topic_plan(
         PlannedTopic(
             topics.dead_letters_topic,
             # Dead letters have their records' times, so a time limit would delete those of old records on arrival.
-            _delete_policy_days(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(RECORD_BYTES)},
+            _delete_policy_days(None) | {"retention.bytes": str(_GIB), "max.message.bytes": str(MESSAGE_BYTES_MAX)},
             may_compact=False,
             compaction="no: a record may be rejected twice, and compaction refuses records without a key",
         ),
@@ -83,7 +83,7 @@ def _source_topic(name: str, keep_ms: int) -> PlannedTopic:
     return PlannedTopic(
         name,
         # With producers' times a copy could be backdated, and pass for the original.
-        _delete_policy(keep_ms) | {"max.message.bytes": str(RECORD_BYTES), TIME_OF: BY_BROKER},
+        _delete_policy(keep_ms) | {"max.message.bytes": str(MESSAGE_BYTES_MAX), TIMESTAMP_TYPE: BROKER_TIME},
         may_compact=False,
         compaction="no: a version that is replaced before it is judged would never be judged",
     )

@@ -21,16 +21,17 @@ ENDING_S: Final = 2 * CLOSE_S
 _BYTES_PER_KB: Final = 1_024
 _HEARTBEATS: Final = 3
 _SESSION_MS: Final = 45_000
+"""librdkafka's default of ``session.timeout.ms``."""
 _HEARTBEAT_MS: Final = 3_000
-"""librdkafka's defaults."""
+"""librdkafka's default of ``heartbeat.interval.ms``."""
 
 
-def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Mapping[str, Any]) -> None:
+def check_limits(options: TopicsOptions, consumer: Mapping[str, Any], producer: Mapping[str, Any]) -> None:
     """Raise ``ConfigError`` for the first inconsistent limit, with what to change.
 
-    ``reading`` and ``writing`` are the settings of the consumer and the producer.
+    ``consumer`` and ``producer`` are the settings of these clients.
     """
-    poll_s = int(reading["max.poll.interval.ms"]) / MS_PER_S
+    poll_s = int(consumer["max.poll.interval.ms"]) / MS_PER_S
     if options.reading.revoke_s + CLOSE_S >= poll_s:
         raise ConfigError(
             f"kafka.revoke_s is {options.reading.revoke_s:g}, but the group removes a consumer that does not poll for "
@@ -43,14 +44,17 @@ def check_limits(options: TopicsOptions, reading: Mapping[str, Any], writing: Ma
             f"kafka.grace_s ({options.grace_s:g}); lower kafka.drain_s, or raise kafka.grace_s together with the time "
             "that the supervisor gives (terminationGracePeriodSeconds, stop_grace_period, TimeoutStopSec)"
         )
-    session_ms = int(reading.get("session.timeout.ms", _SESSION_MS))
-    heartbeat_ms = int(reading.get("heartbeat.interval.ms", _HEARTBEAT_MS))
+    session_ms = int(consumer.get("session.timeout.ms", _SESSION_MS))
+    heartbeat_ms = int(consumer.get("heartbeat.interval.ms", _HEARTBEAT_MS))
     if _HEARTBEATS * heartbeat_ms > session_ms:
         raise ConfigError(
             f"heartbeat.interval.ms is {heartbeat_ms}, but session.timeout.ms is {session_ms}; set "
             f"heartbeat.interval.ms to at most {session_ms // _HEARTBEATS}, a third of session.timeout.ms"
         )
-    largest, queue_bytes = int(writing["message.max.bytes"]), int(writing["queue.buffering.max.kbytes"]) * _BYTES_PER_KB
+    largest, queue_bytes = (
+        int(producer["message.max.bytes"]),
+        int(producer["queue.buffering.max.kbytes"]) * _BYTES_PER_KB,
+    )
     if largest > queue_bytes:
         raise ConfigError(
             f"message.max.bytes is {largest}, but the producer's queue has room for {queue_bytes} bytes; raise "

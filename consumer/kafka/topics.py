@@ -26,13 +26,13 @@ REPLICATION_MAX: Final = 3
 """By default a topic has one copy for each broker, but at most this many."""
 REQUEST_TIMEOUT_S: Final = 30.0
 RETENTION_MIN_MS: Final = MS_PER_DAY
-"""A shorter retention is reported, because a reader that was down for a day would lose messages."""
+"""A shorter retention is reported, because a reader that is down for a day would lose messages."""
 SOURCE_RETENTION_MS: Final = 8 * MS_PER_DAY
 """The retention of source topics, unless the caller knows the window: the default window and one more day."""
-TIME_OF: Final = "message.timestamp.type"
-BY_BROKER: Final = "LogAppendTime"
-BY_PRODUCER: Final = "CreateTime"
-RECORD_BYTES: Final = 10 << 20
+TIMESTAMP_TYPE: Final = "message.timestamp.type"
+BROKER_TIME: Final = "LogAppendTime"
+PRODUCER_TIME: Final = "CreateTime"
+MESSAGE_BYTES_MAX: Final = 10 << 20
 """Room for a record of 8 MiB and its headers."""
 _REPLICAS_SAFE: Final = 2
 _MS_PER_H: Final = 3_600_000
@@ -93,7 +93,7 @@ class SinkTopics(NamedTuple):
         return f"{self.prefix}.banks"
 
     @property
-    def written(self) -> list[str]:
+    def written_topics(self) -> list[str]:
         """The topics that a consumer writes to."""
         names = [self.duplicates_topic, self.dead_letters_topic]
         names += [self.unique_topic] if self.unique else []
@@ -121,18 +121,18 @@ class Shape(NamedTuple):
 class ExistingTopic(NamedTuple):
     """An existing topic.
 
-    ``leaderless`` lists partitions without a leader, ``behind`` those with a replica that is not in sync, and
-    ``missing`` the brokers of such replicas. ``in_sync_min`` is the smallest number of in-sync replicas of a partition,
-    None without partitions.
+    ``leaderless`` lists partitions without a leader, ``out_of_sync`` partitions with a replica that is not in sync, and
+    ``missing_brokers`` the brokers of such replicas. ``in_sync_min`` is the smallest number of in-sync replicas of a
+    partition, None without partitions.
     """
 
     partitions: int
     replication: int
     settings: Mapping[str, str]
     leaderless: tuple[int, ...] = ()
-    behind: tuple[int, ...] = ()
+    out_of_sync: tuple[int, ...] = ()
     in_sync_min: int | None = None
-    missing: tuple[int, ...] = ()
+    missing_brokers: tuple[int, ...] = ()
 
 
 class TopicProblem(NamedTuple):
@@ -171,7 +171,7 @@ def topic_problems(topic: PlannedTopic, found: ExistingTopic) -> Iterator[TopicP
         yield TopicProblem(f"is compacted, but must not be ({topic.compaction})", "set cleanup.policy=delete")
     if "delete" in policies:
         yield from _retention_problems(topic, found)
-    largest = int(found.settings.get("max.message.bytes", RECORD_BYTES))
+    largest = int(found.settings.get("max.message.bytes", MESSAGE_BYTES_MAX))
     needed = int(topic.settings.get("max.message.bytes", "0"))
     if largest < needed:
         yield TopicProblem(f"max.message.bytes is {largest}: a larger record would stop the run", f"set it to {needed}")
@@ -195,15 +195,15 @@ def _retention_problems(topic: PlannedTopic, found: ExistingTopic) -> Iterator[T
     elif topic.may_compact and dated_by_producers(found):
         # This is the clean feed, in which articles keep their own times.
         yield TopicProblem(
-            f"retention.ms is {keep_ms} and {TIME_OF} is {BY_PRODUCER}: articles keep their own times, so older ones "
-            "would be deleted on arrival",
-            f"set {TIME_OF}={BY_BROKER}",
+            f"retention.ms is {keep_ms} and {TIMESTAMP_TYPE} is {PRODUCER_TIME}: articles keep their own times, so "
+            "older ones would be deleted on arrival",
+            f"set {TIMESTAMP_TYPE}={BROKER_TIME}",
         )
 
 
 def dated_by_producers(found: ExistingTopic) -> bool:
     """Return whether messages have the times that their producers set, rather than the times of the brokers."""
-    return found.settings.get(TIME_OF, BY_PRODUCER) == BY_PRODUCER
+    return found.settings.get(TIMESTAMP_TYPE, PRODUCER_TIME) == PRODUCER_TIME
 
 
 def new_topic(topic: PlannedTopic, shape: Shape, brokers: int) -> NewTopic:
@@ -292,9 +292,9 @@ def _existing_topic(partitions: Mapping[int, Any], settings: Mapping[str, str]) 
         replication=min((len(partition.replicas) for partition in partitions.values()), default=0),
         settings=settings,
         leaderless=tuple(sorted(number for number, partition in partitions.items() if partition.leader < 0)),
-        behind=tuple(sorted(number for number, brokers in absent.items() if brokers)),
+        out_of_sync=tuple(sorted(number for number, brokers in absent.items() if brokers)),
         in_sync_min=min((len(partition.isrs) for partition in partitions.values()), default=None),
-        missing=tuple(sorted(set().union(*absent.values()))),
+        missing_brokers=tuple(sorted(set().union(*absent.values()))),
     )
 
 

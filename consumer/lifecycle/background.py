@@ -14,9 +14,9 @@ log = logging.getLogger("dupwatch")
 Result = TypeVar("Result")
 
 PAUSE_S: Final = 1.0
-"""The pause between two checks. A change of a file is noticed after at most about this time."""
+"""The pause between two checks, and so about the longest time until a change of a file is noticed."""
 _END_S: Final = 1.0
-"""How long closing waits for a running check. A check that hangs is abandoned, and does not keep the process alive."""
+"""How long closing waits for a running check. A check that hangs is abandoned; it does not keep the process alive."""
 _CHECK_EVERY_S: Final = 0.1
 
 
@@ -29,7 +29,7 @@ class Call(Generic[Result]):
         self._error: Exception | None = None
         threading.Thread(target=self._run, args=(call,), name="call", daemon=True).start()
 
-    def ended(self, wait_s: float) -> bool:
+    def wait(self, wait_s: float) -> bool:
         """Wait up to ``wait_s`` seconds, and return whether the call has ended."""
         return self._over.wait(wait_s)
 
@@ -96,6 +96,6 @@ class StartUpCalls:
         If the run is asked to stop, abandons the call and raises ``StoppedBeforeStart``.
         """
         call = Call(work)
-        while not call.ended(_CHECK_EVERY_S):
+        while not call.wait(_CHECK_EVERY_S):
             self.proceed()
         return call.result()

@@ -19,10 +19,10 @@ _LARGE_BYTES: Final = 1 << 20
 
 
 @contextmanager
-def trimming(every_s: float = EVERY_S) -> Iterator[None]:
+def periodic_trim(every_s: float = EVERY_S) -> Iterator[None]:
     """Trim the heap in a thread until the block ends, and make the C library return large pieces when they are freed.
 
-    Do nothing without ``malloc_trim`` (macOS, musl).
+    Does nothing without ``malloc_trim`` (macOS, musl).
     """
     # See malloc_trim(3). A call through ctypes does not hold the GIL.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -50,9 +50,9 @@ def trimming(every_s: float = EVERY_S) -> Iterator[None]:
 def settle_heap() -> None:
     """Collect garbage once, and exclude all objects that are alive now from later collections.
 
-    Modules, dictionaries and routes live as long as the process. With them a full collection takes some 50 ms every few
-    seconds, during which no thread runs Python; one request in a hundred had to wait for it. Without them it takes less
-    than a millisecond. Call this once, after they are loaded.
+    Modules, dictionaries and routes live as long as the process. A full collection that includes them takes some 50 ms
+    every few seconds, during which no thread runs Python; one request in a hundred had to wait for it. Without them it
+    takes less than a millisecond. Call this once, after they are loaded.
     """
     gc.collect()
     gc.freeze()

@@ -31,7 +31,7 @@ class RetryPolicy(Protocol):
 
 
 class NoRetry(RetryPolicy):
-    """A policy that makes each call once, for runs that end with their input. The store itself retries for a while."""
+    """A policy that makes each call once, for runs that end with their input. Stores themselves retry for a while."""
 
     @override
     def call(self, work: Callable[[], Result]) -> Result:
@@ -55,7 +55,7 @@ class RetryUntilReachable(RetryPolicy):
     """A policy that repeats a call until it succeeds, with random pauses that grow up to 5 seconds.
 
     ``subject`` is out of reach when a call raises its error. Each failure reports an outage with its reason, and
-    success reports that the outage is over. ``proceed`` is called ten times a second during the pauses; its exceptions
+    each success reports that there is none. ``proceed`` is called ten times a second during the pauses; its exceptions
     end the wait.
     """
 

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 Item = TypeVar("Item")
 
-SIGNALLED: Final = 128
-"""A run that a signal stopped exits with this plus the signal's number, as shells report it."""
+SIGNAL_EXIT_BASE: Final = 128
+"""A run that a signal stopped exits with this number plus the signal's, as shells report it."""
 _Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
     signal.SIGINT: signal.default_int_handler,
@@ -20,14 +20,15 @@ _HANDLERS: Final[Mapping[signal.Signals, _Handler]] = {
 
 
 class _WakeUp(BaseException):
-    """An exception that the signal handler raises to end a wait for an item. ``between`` catches it."""
+    """An exception that the signal handler raises to end a wait for an item. ``until_requested`` catches it."""
 
 
 class StopSignal:
     """The request to stop a run between two items, made by SIGINT or SIGTERM.
 
     With ``interrupts``, an exception ends a wait for the next item. If that could leave a lock held, pass False, and
-    call ``requested`` repeatedly during the wait.
+    call ``requested`` repeatedly during the wait. ``requested_by`` is the number of the latest signal, and
+    ``requested_at_s`` the monotonic time of the first one; both are None until then.
     """
 
     def __init__(self, *, interrupts: bool = True) -> None:
@@ -41,7 +42,7 @@ class StopSignal:
         return self.requested_by is not None
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
+    def handle_signals(self) -> Iterator[None]:
         """Handle both signals inside the block. Works only in the main thread."""
         before = {number: signal.signal(number, self._request) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -50,7 +51,7 @@ class StopSignal:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def between(self, items: Iterable[Item]) -> Iterator[Item]:
+    def until_requested(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the items until a signal asks the run to stop. With ``interrupts``, the signal also ends a wait."""
         iterator = iter(items)
         while self.requested_by is None:

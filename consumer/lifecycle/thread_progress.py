@@ -27,7 +27,7 @@ class WorkerProgressed(NamedTuple):
     """A worker process, or a thread that works for the judging thread, has made progress."""
 
 
-_WORKED: Final = WorkerProgressed()
+_WORKER_PROGRESSED: Final = WorkerProgressed()
 
 
 class _Reports(threading.local):
@@ -38,7 +38,7 @@ class _Reports(threading.local):
         name = MAIN if thread is threading.main_thread() else thread.name
         self.progressed = ThreadProgressed(name)
         self.idle = ThreadIdle(name)
-        self.for_main = False
+        self.for_judging = False
 
 
 class ThreadProgress:
@@ -51,23 +51,23 @@ class ThreadProgress:
     def report(self) -> None:
         """Report progress; called between any two pieces of work, and while waiting for a store or brokers."""
         self._hooks.report(self._reports.progressed)
-        if self._reports.for_main:
-            self._hooks.report(_WORKED)
+        if self._reports.for_judging:
+            self._hooks.report(_WORKER_PROGRESSED)
 
     def report_idle(self) -> None:
-        """Report that this thread waits for records."""
+        """Report that this thread is idle (``ThreadIdle``)."""
         self._hooks.report(self._reports.idle)
 
     @contextmanager
-    def at_work(self, *, for_main: bool = False) -> Iterator[None]:
+    def at_work(self, *, for_judging: bool = False) -> Iterator[None]:
         """Report progress when the block begins, and that the thread is idle when it ends.
 
-        ``for_main``: the judging thread waits for this one, so its progress also counts as ``WorkerProgressed``.
+        ``for_judging``: the judging thread waits for this one, so its progress also counts as ``WorkerProgressed``.
         """
-        self._reports.for_main = for_main
+        self._reports.for_judging = for_judging
         self.report()
         try:
             yield
         finally:
-            self._reports.for_main = False
+            self._reports.for_judging = False
             self.report_idle()

@@ -1,6 +1,6 @@
 """The judge of a fill: it adopts existing verdicts, and judges only versions without one.
 
-While a new store is filled, another one is in force, and its verdicts have been sent. If an article that was sent as
+While a new store is filled, consumers judge with the old one, and send its verdicts. If an article that was sent as
 unique were judged again with other settings, it might become a duplicate, and its next copy might be kept: readers
 would get the same story twice. So verdicts are adopted unchanged, with the fingerprint and keys of the new settings.
 See docs/operate/migration.md.
@@ -29,7 +29,7 @@ from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
 from consumer.model.verdict import VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.workers.pool import Fingerprinting
 from storage.interface import Store
 from storage.records import Record, StoredVersion, Tombstone, Version
@@ -42,7 +42,8 @@ _Answer = TypeVar("_Answer")
 class AdoptionCounts:
     """Counts of adopted verdicts.
 
-    The new settings would flag ``flagged_now`` of the kept versions, and keep ``kept_now`` of the duplicates.
+    ``kept`` versions and ``duplicates`` were adopted. The new settings would flag ``flagged_now`` of the former, and
+    keep ``kept_now`` of the latter.
     """
 
     kept: int = 0
@@ -60,25 +61,25 @@ class AdoptionCounts:
 
 @dataclass(slots=True)
 class AdoptingJudge(Detector):
-    """A judge that adopts the verdicts of the store ``in_force`` (None if there is none), and judges the rest.
+    """A judge that adopts the verdicts of ``old_store`` (None if there is none), and judges the rest.
 
     Verdicts are adopted with their arrivals, and postings are written only for kept versions. If many equal texts were
     kept because the old settings could not compare them, only a few get postings (``stand_ins``). Judging a batch
     again after a crash gives the same result. No other process may judge into the store at the same time.
     """
 
-    in_force: Store | None = None
+    old_store: Store | None = None
     adopted: AdoptionCounts = field(default_factory=AdoptionCounts)
 
     @override
     def judge(self, batch: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
-        """Adopt the verdicts that the store in force has, and judge the rest."""
-        # The store in force may be far away, so it is read before the new store is locked.
-        tombstones = self._tombstones_in_force([item for item in batch if isinstance(item, Tombstone)])
-        in_force = self._judged_in_force([item for item in batch if isinstance(item, Version)])
+        """Adopt the verdicts that the old store has, and judge the rest."""
+        # The old store may be far away, so it is read before the new store is locked.
+        tombstones = self._old_tombstones([item for item in batch if isinstance(item, Tombstone)])
+        old_batch = self._judged_before([item for item in batch if isinstance(item, Version)])
 
         def work(adoption: "_Adoption") -> list[VerdictEvent]:
-            events = adoption.adopt(in_force)
+            events = adoption.adopt(old_batch)
             unjudged = [tombstones.get(item.reference, item) for item in batch if item.reference not in events]
             answers = adoption.attempt.judge(unjudged)
             events |= {item.reference: event for item, event in zip(unjudged, answers, strict=True)}
@@ -88,9 +89,9 @@ class AdoptingJudge(Detector):
             return self._run_together(work)
 
     def adopt(self, versions: Sequence[Version]) -> dict[bytes, VerdictEvent]:
-        """Adopt the verdicts that the store in force has for these versions; return their events by reference."""
-        in_force = self._judged_in_force(versions)
-        return self._run_together(lambda adoption: adoption.adopt(in_force))
+        """Adopt the verdicts that the old store has for these versions; return their events by reference."""
+        old_batch = self._judged_before(versions)
+        return self._run_together(lambda adoption: adoption.adopt(old_batch))
 
     def _run_together(self, work: Callable[["_Adoption"], _Answer]) -> _Answer:
         """Run ``work`` within ``Store.together``, and keep the counts and findings of its last attempt."""
@@ -104,48 +105,48 @@ class AdoptingJudge(Detector):
         self.adopted.add(adoption.adopted)
         return answer
 
-    def _judged_in_force(self, versions: Sequence[Version]) -> "_InForceBatch":
-        """Return the counterparts that the store in force has judged, and its entries of texts with changed digests."""
-        if self.in_force is None or not versions:
-            return _InForceBatch((), {})
-        read = self.in_force.read([version.reference for version in versions])
+    def _judged_before(self, versions: Sequence[Version]) -> "_OldBatch":
+        """Return the counterparts that the old store has judged, and its entries of texts with changed digests."""
+        if self.old_store is None or not versions:
+            return _OldBatch((), {})
+        read = self.old_store.read([version.reference for version in versions])
         pairs = zip(versions, read, strict=True)
         first_stretches = {version.reference: entry for version, entry in pairs if entry is not None}
         stored: dict[bytes, StoredVersion | None] = {**first_stretches}
         delivered = [version for version in versions if version.reference in first_stretches]
-        stored |= self._stretches_in_force(delivered, first_stretches)
+        stored |= self._old_stretches(delivered, first_stretches)
         judged = [
             _Counterpart(version, version._replace(record=in_stretch(version.record, entry.record.stretch or 0)), entry)
             for version in versions
             if (entry := stored.get(version.reference)) is not None and entry.verdict is not None
         ]
         if not self.seen_ms:
-            return _InForceBatch(judged, {})
+            return _OldBatch(judged, {})
         digests = ((pair.stored.record.text_digest, pair.adopting.record.text_digest) for pair in judged)
-        return _InForceBatch(judged, seen_by_new_digest(self.in_force, digests))
+        return _OldBatch(judged, seen_by_new_digest(self.old_store, digests))
 
-    def _stretches_in_force(
+    def _old_stretches(
         self, versions: Sequence[Version], first_stretches: Mapping[bytes, StoredVersion]
     ) -> dict[bytes, StoredVersion | None]:
-        """Return, by reference, the stored stretches of deliveries that may belong to a later stretch than the first.
+        """Return the stored stretches, by reference, of deliveries that may belong to a later stretch than the first.
 
-        A stretch is None if the delivery would begin it: then the store in force has not judged it.
+        A stretch is None if the delivery would begin it: then the old store has not judged it.
         """
-        assert self.in_force is not None  # noqa: S101  # the caller has checked
+        assert self.old_store is not None  # noqa: S101  # the caller has checked
         returning = [version for version in versions if may_return(version.record, first_stretches[version.reference])]
-        # The highest limit, since that of the store in force is unknown.
-        placements = placements_in(self.in_force, returning, STRETCHES_LIMIT)
+        # The highest limit, since that of the old store is unknown.
+        placements = placements_in(self.old_store, returning, STRETCHES_LIMIT)
         return {
             reference: placement.stored if isinstance(placement, Replay) else None
             for reference, placement in placements.items()
         }
 
-    def _tombstones_in_force(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
-        """Return the tombstones in the store in force that have these references."""
-        if self.in_force is None:
+    def _old_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
+        """Return the tombstones in the old store that have these references."""
+        if self.old_store is None:
             return {}
         references = {tombstone.reference for tombstone in tombstones}
-        history = (stored for tombstone in tombstones for stored in self.in_force.history(tombstone.id_hash))
+        history = (stored for tombstone in tombstones for stored in self.old_store.history(tombstone.id_hash))
         return {
             stored.reference: stored
             for stored in history
@@ -154,7 +155,7 @@ class AdoptingJudge(Detector):
 
 
 class _Counterpart(NamedTuple):
-    """A delivered version, the stretch to adopt for it, and that stretch as stored in the store in force."""
+    """A delivered version, the stretch to adopt for it, and that stretch as stored in the old store."""
 
     delivered: Version
     adopting: Version
@@ -166,8 +167,8 @@ class _Counterpart(NamedTuple):
         return is_delivery_of(self.delivered.record, self.stored.record)
 
 
-class _InForceBatch(NamedTuple):
-    """The data of a batch in the store in force: the versions with a verdict, and entries of seen texts.
+class _OldBatch(NamedTuple):
+    """The data of a batch in the old store: the versions with a verdict, and entries of seen texts.
 
     ``seen`` has only the entries of texts whose digest has changed, by their new digest.
     """
@@ -183,22 +184,22 @@ class _Adoption:
     attempt: Attempt
     adopted: AdoptionCounts = field(default_factory=AdoptionCounts)
 
-    def adopt(self, in_force: _InForceBatch) -> dict[bytes, VerdictEvent]:
-        """Adopt the verdicts of the store in force; return their events by the references of the deliveries."""
-        returning = self._returning([pair for pair in in_force.judged if not pair.began_with_delivery])
-        judged = [pair for pair in in_force.judged if pair.delivered.reference not in returning]
+    def adopt(self, old_batch: _OldBatch) -> dict[bytes, VerdictEvent]:
+        """Adopt the verdicts of the old store; return their events by the references of the deliveries."""
+        returning = self._new_stretches([pair for pair in old_batch.judged if not pair.began_with_delivery])
+        judged = [pair for pair in old_batch.judged if pair.delivered.reference not in returning]
         if not judged:
             return {}
         adopting = [
             pair.adopting._replace(record=_with_arrival_of(pair.adopting.record, pair.stored.record)) for pair in judged
         ]
-        events = self._adopt(adopting, {pair.adopting.reference: pair.stored for pair in judged}, in_force.seen)
+        events = self._adopt(adopting, {pair.adopting.reference: pair.stored for pair in judged}, old_batch.seen)
         return {pair.delivered.reference: events[pair.adopting.reference] for pair in judged}
 
-    def _returning(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
-        """Return the deliveries that begin a stretch in the new store, but were replays for the store in force.
+    def _new_stretches(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
+        """Return the deliveries that begin a stretch in the new store, but were replays for the old store.
 
-        The settings of the store in force may have no stretches.
+        The settings of the old store may have no stretches.
         """
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:
@@ -215,7 +216,7 @@ class _Adoption:
     def _adopt(
         self, adopting: list[Version], judged: Mapping[bytes, StoredVersion], seen: Mapping[bytes, SeenTimes]
     ) -> dict[bytes, VerdictEvent]:
-        """Store these versions with their verdicts from the store in force; return their events by reference."""
+        """Store these versions with their verdicts from the old store; return their events by reference."""
         uncompared = {
             version.reference for version in adopting if _was_uncompared(judged[version.reference], version.record)
         }
@@ -273,14 +274,14 @@ class _Adoption:
 
 
 def _with_arrival_of(record: Record, stored: Record) -> Record:
-    """Return the record with the arrival and bank matches of the stored one, and its origin if it has one."""
+    """Return the record with the arrival, the bank matches and, if there is one, the origin of the stored record."""
     arrived = msgspec.structs.replace(
         record, time_ms=stored.time_ms, sequence=stored.sequence, bank_matches=stored.bank_matches
     )
     return arrived if stored.feed is None else msgspec.structs.replace(arrived, feed=stored.feed, key=stored.key)
 
 
-def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
+def _was_uncompared(stored: StoredVersion, new: Record) -> bool:
     """Return whether a version was kept, and texts that are equal to it now may have been kept too.
 
     Either it has no keys, so nothing was compared with it. Or its few words were compared in another form, in which
@@ -289,7 +290,7 @@ def _was_uncompared(stored: StoredVersion, now: Record) -> bool:
     if state_of(stored) is not VersionState.KEPT:
         return False
     return not stored.record.keys or (
-        stored.record.kind != TextKind.LONG and stored.record.text_digest != now.text_digest
+        stored.record.kind != TextKind.LONG and stored.record.text_digest != new.text_digest
     )
 
 
@@ -299,7 +300,7 @@ def _is_kept(event: VerdictEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """A takeover of the verdicts that messages have in the store in force. It judges nothing."""
+    """A takeover of the verdicts that messages have in the old store. It judges nothing."""
 
     decode: Callable[[RawRecord], Article]
     fingerprinting: Fingerprinting
@@ -308,7 +309,10 @@ class Takeover:
     judge: AdoptingJudge
 
     def adopt(self, records: Sequence[RawRecord]) -> int:
-        """Adopt the verdicts of these records; return their number. Bad records and retractions are skipped."""
+        """Adopt the verdicts that the old store has for these records; return the number of verdicts.
+
+        Bad records and retractions are skipped.
+        """
         articles = list(self._articles_with_body(records))
         if not articles:
             return 0
@@ -317,7 +321,9 @@ class Takeover:
         ).result()
         arrivals = [self.arrivals.arrived_at(record, article) for record, article in articles]
         versions = self.builder.versions([article for _, article in articles], arrivals, timed.fingerprints)
-        parts = ([version for version in part if isinstance(version, Version)] for part in distinct_ids(versions))
+        parts = (
+            [version for version in part if isinstance(version, Version)] for part in parts_with_distinct_ids(versions)
+        )
         return sum(len(self.judge.adopt(part)) for part in parts)
 
     def _articles_with_body(self, records: Sequence[RawRecord]) -> Iterator[tuple[RawRecord, Article]]:

@@ -29,33 +29,35 @@ from storage.kinds import same_store
 
 
 @contextmanager
-def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
+def open_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stopping: StopSignal) -> Iterator[Migration]:
     """Build a migration, and release its resources afterwards. ``config`` names the new group and store."""
     _check(config, plan)
-    place = parse_kafka(config.source.url)
-    admin_client = admin_settings(place.brokers, kafka_options(config))
-    consumer_client = consumer_settings(place.brokers, kafka_options(config))
+    address = parse_kafka(config.source.url)
+    admin_client = admin_settings(address.brokers, kafka_options(config))
+    consumer_client = consumer_settings(address.brokers, kafka_options(config))
     with ExitStack() as stack:
         lexicon = components.lexicon_of(config)
         config = stores.completed_config(config)
         settings = components.judge_settings(config, lexicon)
-        topics = stack.enter_context(closing(GroupTopics(admin_client, place.names)))
+        topics = stack.enter_context(closing(GroupTopics(admin_client, address.names)))
         old = stack.enter_context(closing(ConsumerGroup(admin_client, plan.from_group)))
         new = stack.enter_context(closing(ConsumerGroup(admin_client, config.kafka.group)))
         old_store = None if plan.from_store is None else stack.enter_context(_old_store(config, plan.from_store))
         # Ask the brokers first: if none answers, no store is created.
-        topics.marks()
+        topics.watermarks()
         store = stack.enter_context(stores.opened_store(config))
         bound = stores.bind(store, settings, config)
         fingerprinting = components.fingerprinting(config, bound, lexicon)
         stack.callback(fingerprinting.close)
         seen_ms, common = config.seen_s * MS_PER_S, components.common_hashes(config)
-        judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, in_force=old_store)
+        judge = AdoptingJudge(store, settings, now_ms, seen_ms=seen_ms, common=common, old_store=old_store)
         judging = JudgingParts(bound, fingerprinting, judge)
         decode, arrivals = components.message_decoder(config), topic_arrivals(feeds.topics_options(config), hooks)
 
         def open_source(ranges: Ranges) -> RangeSource:
-            return RangeSource(consumer_client, place.names, components.read_limits(config), ranges, stopping.requested)
+            return RangeSource(
+                consumer_client, address.names, components.read_limits(config), ranges, stopping.requested
+            )
 
         def build(source: RangeSource, journal: FillJournal) -> Pipeline:
             # The consumers of the old store send the verdicts and dead letters of these records.
@@ -81,7 +83,7 @@ def prepared_migration(config: Config, plan: MigrationPlan, hooks: Hooks, stoppi
             judge=judge,
             hooks=hooks,
             stopping=stopping,
-            topic_names=place.names,
+            topic_names=address.names,
             begin_ms=began_ms - config.lifetime_s * MS_PER_S,
             needed_ms=began_ms - settings.window_ms,
             open_source=open_source,

@@ -1,4 +1,4 @@
-"""A migration, which fills a new store while the old one is in force. The new store takes over where the old one stops.
+"""A migration, which fills a new store while consumers use the old one. New consumers continue where the old ones stop.
 
     texts     copy the old store's entries of seen texts, if the new store keeps such entries
     begin     find where each partition's window begins, and whether the topic still has it
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from consumer.judge.tally import Tally
-from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset, ConsumerGroup, GroupTopics
+from consumer.kafka.groups import FILLING_NOTE, SWITCHED_NOTE, CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.kafka.offset_metadata import Note
 from consumer.kafka.offset_range import Ranges
 from consumer.kafka.source.range_source import RangeSource
@@ -31,7 +31,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawRecord
 from consumer.pipeline.loop import Pipeline
 
-AHEAD_OFFSETS: Final = 200
+SEARCH_OFFSETS: Final = 200
 """The number of offsets per partition that one search reads for messages that are settled but not committed."""
 CAUGHT_UP_S: Final = 5.0
 """A round that takes no longer than this has caught up: the switch will be as fast, so old consumers may be stopped."""
@@ -41,7 +41,7 @@ _CHECK_EVERY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """The group in force, its store (None: no verdicts are adopted), and whether gaps are accepted."""
+    """The old group, its store (None: no verdicts are adopted), and whether gaps in the window are accepted."""
 
     from_group: str
     from_store: str | None
@@ -49,7 +49,7 @@ class MigrationPlan:
 
 
 class FillCaughtUp(NamedTuple):
-    """The fill has reached the old group, whose consumers may be stopped."""
+    """The fill has reached the offsets of the old group, whose consumers may be stopped."""
 
 
 class TextsCopied(NamedTuple):
@@ -68,11 +68,11 @@ class WindowGap(NamedTuple):
 class Migration:
     """A migration that is ready to start. It may be stopped and run again, even in another process.
 
-    ``into`` names the new store, and ``has_articles`` tells whether that store has articles.
-    Partitions are filled with messages since ``begin_ms``; missing messages since ``needed_ms`` are a gap.
-    ``copy_texts`` copies the old store's entries of seen texts, and returns their number.
-    ``ahead`` counts versions that were adopted before the old group committed them. ``_filled`` has the offset up to
-    which each partition is filled. ``_done`` is the number of offsets filled so far, ``_target`` the number to fill.
+    ``into`` names the new store, and ``has_articles`` tells whether that store has articles. Partitions are filled with
+    messages since ``begin_ms``; missing messages since ``needed_ms`` are a gap. ``copy_texts`` copies the old store's
+    entries of seen texts, and returns their number. ``adopted_ahead`` counts versions that were adopted before the old
+    group committed them. ``_filled`` has the offset up to which each partition is filled. ``_done`` is the number of
+    offsets filled so far, ``_target`` the number to fill.
     """
 
     plan: MigrationPlan
@@ -91,7 +91,7 @@ class Migration:
     build_pipeline: Callable[[RangeSource, FillJournal], Pipeline]
     adopt: Callable[[Sequence[RawRecord]], int]
     copy_texts: Callable[[], int]
-    ahead: int = 0
+    adopted_ahead: int = 0
     _filled: dict[Partition, int] = field(default_factory=dict)
     _done: int = 0
     _target: int = 0
@@ -124,7 +124,7 @@ class Migration:
         while not self.stopping.requested():
             began_s = time.monotonic()
             # Checked first: consumers commit before they leave, so the offsets of an empty group are final.
-            empty = self.topics.empty(self.plan.from_group)
+            empty = self.topics.is_empty(self.plan.from_group)
             offsets = self._old_offsets()
             self._begin(offsets)
             self._fill(offsets)
@@ -140,11 +140,11 @@ class Migration:
 
     def _resume(self) -> bool:
         """Resume the fill where it stopped. Return whether the switch has been made already."""
-        watermarks = self.topics.marks()
+        watermarks = self.topics.watermarks()
         group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
         committed = self.new.committed([*watermarks])
         has_articles = self.has_articles()
-        if committed and all(saved.note.migrate == SWITCHED.migrate for saved in committed.values()):
+        if committed and all(saved.note.migrate == SWITCHED_NOTE.migrate for saved in committed.values()):
             self._check_switched(committed, watermarks, has_articles=has_articles)
             return True
         filled = filled_offsets(committed, self.new.name)
@@ -168,7 +168,7 @@ class Migration:
         has_articles: bool,
     ) -> None:
         """Raise ``ConfigError`` if the store cannot be the one that was filled before the switch."""
-        starts = self.topics.since({key: watermarks[key] for key in committed}, self.begin_ms)
+        starts = self.topics.offsets_since({key: watermarks[key] for key in committed}, self.begin_ms)
         if not has_articles and any(starts[key] < committed[key].offset for key in committed):
             raise ConfigError(
                 f"{self.into} is empty, but the group {self.new.name} has been switched to a store that was filled:"
@@ -176,7 +176,7 @@ class Migration:
             )
 
     def _old_offsets(self) -> dict[Partition, int]:
-        watermarks = self.topics.marks()
+        watermarks = self.topics.watermarks()
         return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
 
     def _begin(self, offsets: Mapping[Partition, int]) -> None:
@@ -184,8 +184,8 @@ class Migration:
         new = offsets.keys() - self._filled.keys()
         if not new:
             return
-        watermarks = {key: low_high for key, low_high in self.topics.marks().items() if key in new}
-        starts = self.topics.since(watermarks, self.begin_ms)
+        watermarks = {key: low_high for key, low_high in self.topics.watermarks().items() if key in new}
+        starts = self.topics.offsets_since(watermarks, self.begin_ms)
         # If the first offset is within the window, the messages before it are gone.
         truncated = {key: start for key, start in starts.items() if 0 < start <= watermarks[key][0]}
         self._check_gaps(truncated, watermarks)
@@ -211,7 +211,7 @@ class Migration:
             self.hooks.report(WindowGap(sentence))
 
     def _fill(self, offsets: Mapping[Partition, int]) -> None:
-        """Fill up to these offsets."""
+        """Fill up to these offsets, or until the migration is stopped."""
         ranges = {key: (self._filled[key], end) for key, end in offsets.items() if self._filled[key] < end}
         if not ranges:
             return
@@ -229,9 +229,9 @@ class Migration:
     def _switch(self, offsets: Mapping[Partition, int]) -> bool:
         """Switch, and return whether that succeeded. If the old group has moved since, another round is needed."""
         self._adopt_ahead(offsets)
-        if self.stopping.requested() or not self.topics.empty(self.plan.from_group):
+        if self.stopping.requested() or not self.topics.is_empty(self.plan.from_group):
             return False
-        watermarks = self.topics.marks()
+        watermarks = self.topics.watermarks()
         old = self.old.committed([*watermarks], settled=True)
         if group_offsets(old, watermarks, self.topic_names, self.plan.from_group) != offsets:
             return False
@@ -246,9 +246,9 @@ class Migration:
         """
         next_offsets = dict(offsets)
         while not self.stopping.requested():
-            watermarks = self.topics.marks()
+            watermarks = self.topics.watermarks()
             ranges = {
-                key: (offset, min(watermarks[key][1], offset + AHEAD_OFFSETS))
+                key: (offset, min(watermarks[key][1], offset + SEARCH_OFFSETS))
                 for key, offset in next_offsets.items()
                 if offset < watermarks[key][1]
             }
@@ -258,12 +258,12 @@ class Migration:
                     adopted = sum(self.adopt(batch.records) for batch in source.batches())
             if not adopted:
                 return
-            self.ahead += adopted
+            self.adopted_ahead += adopted
             next_offsets.update({key: end for key, (_, end) in ranges.items()})
 
     def _save(self) -> None:
         if self._filled:
-            self.new.commit({key: CommittedOffset(offset, FILLING) for key, offset in self._filled.items()})
+            self.new.commit({key: CommittedOffset(offset, FILLING_NOTE) for key, offset in self._filled.items()})
 
     def _wait(self) -> None:
         until_s = time.monotonic() + _CHECK_EVERY_S
@@ -273,4 +273,4 @@ class Migration:
 
 def _switched_note(old: CommittedOffset | None) -> Note:
     """Return the note of a partition after the switch: the old group's note, marked as switched."""
-    return SWITCHED if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED.migrate)
+    return SWITCHED_NOTE if old is None else msgspec.structs.replace(old.note, migrate=SWITCHED_NOTE.migrate)

@@ -6,7 +6,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from consumer.kafka.groups import FILLING, CommittedOffset
+from consumer.kafka.groups import FILLING_NOTE, CommittedOffset
 from consumer.kafka.message import offsets_in
 from consumer.model.dead_letter import DeadLetter
 from consumer.model.errors import ConfigError
@@ -62,7 +62,7 @@ def filled_offsets(new: Mapping[Partition, CommittedOffset], group: str) -> dict
 
     Raises ``ConfigError`` if the offsets are not those of a fill.
     """
-    if any(committed.note.migrate != FILLING.migrate for committed in new.values()):
+    if any(committed.note.migrate != FILLING_NOTE.migrate for committed in new.values()):
         raise ConfigError(
             f"the group {group} has offsets that no migration has set: it is in use, or has been switched already. To"
             " start again, name another group and an empty store; to continue, start its consumers"

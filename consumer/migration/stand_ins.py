@@ -1,6 +1,6 @@
 """Chooses a few of many equal texts to stand in for all of them in the new store.
 
-The store in force may have kept any number of texts that are equal now: it compared nothing with texts without keys,
+The old store may have kept any number of texts that are equal now: it compared nothing with texts without keys,
 and only newer schemes ignore the spaces in short texts. If all of them had keys, the new store would read them all for
 every further copy. A few are enough: docs/decisions/0049.
 """
@@ -18,7 +18,7 @@ from consumer.judge.settings import JudgeSettings
 from storage.records import Record, StoredVersion, Version
 
 STAND_INS_MIN: Final = 2
-"""How many others must stand in for a version: one of them may be replaced or retracted later."""
+"""How many other versions must stand in for a version: one of them may be replaced or retracted later."""
 WINDOW_PARTS: Final = 32
 """A stand-in must arrive within 1/32 of the window before or after the version that it stands in for.
 
@@ -29,8 +29,8 @@ So it leaves the window at most that much earlier.
 def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
     """Return these versions, without the keys of those that enough others stand in for. Their ids must differ.
 
-    Only versions whose references are in ``uncompared`` may lose their keys: the store in force could not compare them
-    with all texts that are equal now. Raises the store's errors.
+    Only versions whose references are in ``uncompared`` may lose their keys: the old store could not compare them with
+    all texts that are equal now. Raises the store's errors.
     """
     equal: defaultdict[tuple[object, ...], list[Record]] = defaultdict(list)
     for version in versions:

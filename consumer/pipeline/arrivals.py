@@ -2,7 +2,7 @@
 
 A file is read again after a crash, and every record must get the same arrival again. So all records of a file arrive
 when the run begins, in the order of the lines. Records of an archive arrive when they were published. A stream is read
-only once, and its records arrive when they are read, as do records from clients. Messages of a topic have their own
+only once, and its records arrive when they are judged, as do records from clients. Messages of a topic have their own
 time (``kafka.source.arrivals``).
 """
 
@@ -38,7 +38,7 @@ class FileArrivals:
     """The arrivals of a file's records.
 
     ``began_ms`` is when the run began, from its checkpoint. ``identity`` distinguishes this file from others. ``feed``
-    is its name in origins.
+    is the name of the file in origins.
     """
 
     began_ms: int
@@ -66,7 +66,7 @@ class ArchiveArrivals(FileArrivals):
     hooks: Hooks
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
-        """Return the time of publication, and the line."""
+        """Return the time of publication, or the start of the run in its place, and the line."""
         if article.published_at is not None and 0 <= (time_ms := int(article.published_at * MS_PER_S)) <= self.began_ms:
             return ArrivalTime(time_ms, record.line, feed=self.feed)
         self.hooks.report(RecordTimeReplaced())
@@ -86,7 +86,7 @@ class StreamArrivals:
         self._began_ms = self._latest_ms = self.clock()
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
-        """Return the current time, or the latest one if the clock was set back, and the line."""
+        """Return the current time, but never less than the last time returned, and the line."""
         del article
         return ArrivalTime(self._now_ms(), record.line, feed=f"stream {self._began_ms}", is_fixed=False)
 

@@ -15,7 +15,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
 from consumer.model.verdict import Outcome, Verdict
 
-EnteredStage = Literal["poll", "decode", "emit", "commit"]
+SinglePieceStage = Literal["poll", "decode", "emit", "commit"]
 Stage = Literal["poll", "decode", "fingerprint", "look_up", "settle", "emit", "commit"]
 
 
@@ -53,13 +53,13 @@ class BatchCommitted(NamedTuple):
 
 
 class BatchAbandoned(NamedTuple):
-    """A batch was given up. The owner of its partitions reads it again."""
+    """A batch was given up. The owner of its partitions or a later run reads it again, unless it came from a stream."""
 
 
 class StageStarted(NamedTuple):
     """A stage of a batch begins in this thread. Reported only for stages that run in one piece."""
 
-    stage: EnteredStage
+    stage: SinglePieceStage
 
 
 class StageEnded(NamedTuple):
@@ -74,13 +74,13 @@ class StageEnded(NamedTuple):
     error: BaseException | None = None
 
 
-def timed(hooks: Hooks, stage: EnteredStage) -> AbstractContextManager[None]:
-    """Return a context that reports its block as a stage, or does nothing if nobody listens."""
-    return _timed(hooks, stage) if hooks.wants(StageEnded) else nullcontext()
+def report_stage(hooks: Hooks, stage: SinglePieceStage) -> AbstractContextManager[None]:
+    """Return a context that reports its block as a stage, or does nothing if nobody listens to ``StageEnded``."""
+    return _report_stage(hooks, stage) if hooks.wants(StageEnded) else nullcontext()
 
 
 @contextmanager
-def _timed(hooks: Hooks, stage: EnteredStage) -> Iterator[None]:
+def _report_stage(hooks: Hooks, stage: SinglePieceStage) -> Iterator[None]:
     hooks.report(StageStarted(stage))
     began_s = time.perf_counter()
     error: BaseException | None = None

@@ -32,8 +32,8 @@ class PoisonLimit:
     share_max: float
     records_min: int
 
-    def after(self, window: Window, records: int, bad: int) -> Window:
-        """Return the window after these records."""
+    def advance(self, window: Window, records: int, bad: int) -> Window:
+        """Return the window with these numbers of further records, and of bad ones among them."""
         if not records:
             return window
         counts = [*window]
@@ -47,7 +47,7 @@ class PoisonLimit:
             seen -= counts.pop(0)[0]
         return tuple(counts)
 
-    def exceeded(self, window: Window) -> bool:
+    def is_exceeded(self, window: Window) -> bool:
         """Return whether too many records of a window are bad."""
         records, bad = totals(window)
         return records >= self.records_min and bad > self.share_max * records

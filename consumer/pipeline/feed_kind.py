@@ -43,11 +43,11 @@ class FeedArguments:
 
     def own_options(self, options: type[_Options]) -> _Options:
         """Return the options of this type, or its defaults."""
-        given = self.found_options(options)
+        given = self.options_or_none(options)
         return options() if given is None else given
 
-    def found_options(self, options: type[_Options]) -> _Options | None:
-        """Return the options of this type; None if there are none."""
+    def options_or_none(self, options: type[_Options]) -> _Options | None:
+        """Return the options of this type, or None."""
         return next((given for given in self.own if isinstance(given, options)), None)
 
 
@@ -63,14 +63,14 @@ class SourceArguments(FeedArguments):
 class SinkArguments(FeedArguments):
     """The arguments for opening a sink.
 
-    ``feed`` is the name of the input in events, ``what`` the name of the output in messages. ``emit`` selects the
-    verdicts of files and streams. ``store`` is the location of the store on this machine, which no sink may overwrite.
-    ``proceed`` is called several times a second while the sink waits for servers; an exception from it ends the wait. A
-    ``transactional`` sink commits the positions of the source together with its own output.
+    ``feed`` is the name of the input in events, ``output_name`` the name of the output in messages. ``emit`` selects
+    the verdicts that go to files and streams. ``store`` is the location of a store on this machine, which no sink may
+    overwrite. ``proceed`` is called several times a second while the sink waits for servers; an exception from it ends
+    the wait. A ``transactional`` sink commits the positions of the source together with its own output.
     """
 
     feed: str = ""
-    what: str = "verdicts"
+    output_name: str = "verdicts"
     emit: Emit = "all"
     writing: WriteOptions = field(default_factory=lambda: WriteOptions(durable=True))
     streams: Streams | None = None
@@ -88,7 +88,7 @@ class Outputs(NamedTuple):
 
 
 class OpenedSource(NamedTuple, Generic[_Source_co]):
-    """An open source, with the arrivals of its records and its gate for bad records.
+    """An open source with its name in messages, the arrivals of its records, and its gate for bad records.
 
     ``journal`` builds the journal of its positions. ``check`` raises ``Abandoned`` if the current batch no longer
     belongs to this run.
@@ -123,7 +123,7 @@ def _no_remote_check(_url: str, _opening: FeedArguments) -> None:
 class SourceAdapter:
     """The functions and properties of a kind of source.
 
-    - ``lasting``: a run over it continues until it is stopped, and waits for unreachable servers. Any other run
+    - ``is_lasting``: a run over it continues until it is stopped, and waits for unreachable servers. Any other run
       ends with its input, and resumes from a checkpoint.
     - ``is_keyed``: records have keys and values, which the settings in ``[kafka]`` describe.
     - ``is_shared``: consumers divide it among themselves as a group. Commands that read or set the positions of a
@@ -141,7 +141,7 @@ class SourceAdapter:
     refuses: Callable[[str], str | None] = lambda _: None
     check: Callable[..., None] = _no_check
     check_remote: Callable[[str, SourceArguments], None] = _no_remote_check
-    lasting: bool = False
+    is_lasting: bool = False
     is_keyed: bool = False
     is_shared: bool = False
     has_ranges: bool = False

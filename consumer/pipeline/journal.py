@@ -14,14 +14,14 @@ log = logging.getLogger("dupwatch")
 
 
 class Journal(ABC):
-    """The record of a run's batches, written before a batch is judged and after its output is flushed."""
+    """The record of a run's progress. The loop calls it before a batch is judged and after its output is flushed."""
 
     def begin(self, end: End) -> None:  # noqa: B027  # most journals have nothing to do
         """Begin the batch that ends at ``end``. Raises ``Abandoned`` if the batch no longer belongs to this run."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Give up the current batch: its output is void, and the source delivers it again."""
+        """Give up the current batch: its output is void. Its records are judged later, except those of a stream."""
 
     @abstractmethod
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:

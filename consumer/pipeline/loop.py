@@ -1,10 +1,11 @@
 """The loop that takes each batch of records from the source to the commit.
 
     poll ──▶ decode ──▶ fingerprint ──▶ look up ──▶ settle ──▶ emit ──▶ commit
-              (read ahead: at most ``ahead`` batches)  (one batch at a time, in order; its partitions side by side)
+              (read ahead: about ``ahead`` batches)    (one batch at a time, in order; its partitions side by side)
 
 A batch is committed after its verdicts and dead letters are flushed. The commit records how far the source was read. If
-the run ends in between, the batch is read and judged again, and gets the same verdicts, byte for byte.
+the run ends in between, the next run reads and judges the batch again, and gets the same verdicts, byte for byte. Only
+streams cannot be read again.
 """
 
 import logging
@@ -31,7 +32,14 @@ from consumer.model.ports import JudgedRecord, Sink, Source
 from consumer.model.record import RawRecord
 from consumer.model.verdict import Verdict, VerdictEvent
 from consumer.pipeline.arrivals import Arrivals
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, BatchStarted, StageEnded, timed
+from consumer.pipeline.batches import (
+    BatchAbandoned,
+    BatchCommitted,
+    BatchMeasured,
+    BatchStarted,
+    StageEnded,
+    report_stage,
+)
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import Journal
 from consumer.pipeline.preparation import Preparation, PreparedBatch
@@ -88,7 +96,7 @@ class Pipeline:
     ``hooks`` get a report of each step of a batch, and of whether a thread is working or waiting for records.
     ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints. By
     default, a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
-    ``postings_watch`` is the limit of ``PlanWarning``. ``busy_items`` decides which bank matches are withheld.
+    ``postings_watch`` is ``postings_max`` of ``PlanWarning``. ``busy_items`` decides which bank matches are withheld.
     ``reply`` is called when a batch is committed and reported.
     """
 
@@ -124,7 +132,7 @@ class Pipeline:
         )
         detector, progress = self.detector, ThreadProgress(self.hooks)
         plan_warning = PlanWarning(detector.plan_name, detector.larger_plan, self.postings_watch)
-        for prepared in self.stopping.between(preparation.batches()):
+        for prepared in self.stopping.until_requested(preparation.batches()):
             with progress.at_work():
                 self._finish_or_abandon(prepared, plan_warning)
         if self.stopping.requested_by is None:
@@ -158,17 +166,17 @@ class Pipeline:
         verdicts = [event.verdict for event in events]
         answers = self._answers(prepared, arrived, events, verdicts)
         letters = [rejection.letter for rejection in prepared.rejections]
-        with timed(self.hooks, "emit"):
+        with report_stage(self.hooks, "emit"):
             self.sink.emit(answers)
             self.dead_letters.sink.reject(prepared.rejections)
             self.sink.flush()
             self.dead_letters.sink.flush()
-        with timed(self.hooks, "commit"):
+        with report_stage(self.hooks, "commit"):
             self.journal.commit(prepared.batch.end, verdicts, letters)
         if self.busy_items is not None:
             self.busy_items.commit()
         if self.hooks.wants(BatchMeasured):
-            self.hooks.report(_measured(prepared, fingerprints, verdicts))
+            self.hooks.report(_measurements(prepared, fingerprints, verdicts))
         self.hooks.report(BatchCommitted(verdicts, letters))
         self.reply()
         self.dead_letters.gate.after_commit()
@@ -184,9 +192,9 @@ class Pipeline:
 
     def _judge(self, prepared: PreparedBatch, arrived: Sequence[Version | Tombstone]) -> list[VerdictEvent]:
         if self.side_by_side is None:
-            return _in_order(arrived, lambda part: self.retry.call(partial(self.detector.judge, part)))
+            return _judge_in_order(arrived, lambda part: self.retry.call(partial(self.detector.judge, part)))
         partitions = [record.partition for record, _ in prepared.articles]
-        judge = partial(_in_order, judge=self.detector.judge)
+        judge = partial(_judge_in_order, judge=self.detector.judge)
         # All parts are retried together: one that waits for the store must not hide the permanent failure of another.
         return self.retry.call(partial(self.side_by_side.call, judge, arrived, partitions))
 
@@ -233,7 +241,7 @@ class Pipeline:
                 self.retry.call(partial(self.expiry.sweep, newest_ms, len(arrived)))
 
 
-def _measured(prepared: PreparedBatch, computed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
+def _measurements(prepared: PreparedBatch, computed: TimedFingerprints, verdicts: Sequence[Verdict]) -> BatchMeasured:
     records = prepared.batch.records
     return BatchMeasured(
         records=len(records),
@@ -249,13 +257,13 @@ def _measured(prepared: PreparedBatch, computed: TimedFingerprints, verdicts: Se
     )
 
 
-def _in_order(
+def _judge_in_order(
     arrived: Sequence[Version | Tombstone], judge: Callable[[Sequence[Version | Tombstone]], list[VerdictEvent]]
 ) -> list[VerdictEvent]:
-    return [event for part in distinct_ids(arrived) for event in judge(part)]
+    return [event for part in parts_with_distinct_ids(arrived) for event in judge(part)]
 
 
-def distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:
+def parts_with_distinct_ids(arrived: Sequence[Version | Tombstone]) -> Iterator[list[Version | Tombstone]]:
     """Split a batch where an id occurs again: its second occurrence must see the verdict of the first."""
     part: list[Version | Tombstone] = []
     seen: set[bytes] = set()

@@ -17,7 +17,7 @@ from consumer.model.errors import Abandoned, BadRecord
 from consumer.model.hooks import Hooks
 from consumer.model.ports import Rejection, Source
 from consumer.model.record import RawBatch, RawRecord
-from consumer.pipeline.batches import timed
+from consumer.pipeline.batches import report_stage
 from consumer.workers.pool import Fingerprinting, TimedFingerprints
 
 log = logging.getLogger("dupwatch")
@@ -71,7 +71,7 @@ class Preparation:
     def _poll(self) -> Iterator[RawBatch]:
         batches = self.source.batches()
         while True:
-            with timed(self.hooks, "poll"):
+            with report_stage(self.hooks, "poll"):
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -81,7 +81,7 @@ class Preparation:
         articles: list[tuple[RawRecord, Article]] = []
         rejections: list[Rejection] = []
         proceed = self.interruption.while_preparing
-        with timed(self.hooks, "decode"):
+        with report_stage(self.hooks, "decode"):
             for record in batch.records:
                 proceed()
                 try:
@@ -103,7 +103,7 @@ class _End(Generic[_Item]):
 
 
 def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
-    """Yield the items in order while a thread keeps up to ``ahead`` more ready. Raises an error in place of its item.
+    """Yield the items in order while a thread fetches up to ``ahead`` + 1 more. Raises an error in place of its item.
 
     If ``items`` blocks, only the thread waits, and fetched items are not delayed.
     """
@@ -117,7 +117,7 @@ def read_ahead(items: Iterator[_Item], ahead: int) -> Iterator[_Item]:
                 queue.put(item)
                 if closed.is_set():
                     return
-        except BaseException as error:  # noqa: BLE001  # raised again in place of the item; a panic of Rust is no Exception
+        except BaseException as error:  # noqa: BLE001  # raised again in place of the item; a panic of Rust is not an Exception
             end = _End(error)
         queue.put(end)
 

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 PART_ARTICLES_MIN: Final = 16
-"""The smallest average number of articles in a part: calls for fewer articles take just as long."""
+"""The smallest average number of articles in a part: store calls for fewer articles take just as long."""
 
 
 class SideBySide:
@@ -46,7 +46,7 @@ class SideBySide:
         ``partitions`` has the partition of each item. When this returns or raises, all parts have ended. If several
         parts fail, the gravest error is raised, and the others are logged.
         """
-        parts = divided(partitions, self._parts_max)
+        parts = divide(partitions, self._parts_max)
         if len(parts) == 1:
             return list(work(batch))
         futures = [self._threads.submit(self._at_work, work, [batch[index] for index in part]) for part in parts]
@@ -56,15 +56,15 @@ class SideBySide:
         return [answers[index] for index in range(len(batch))]
 
     def close(self) -> None:
-        """End the threads, which are idle between two calls."""
+        """End the threads. No call may be running."""
         self._threads.shutdown()
 
     def _at_work(self, work: Callable[[Sequence[Item]], Sequence[Answer]], part: Sequence[Item]) -> Sequence[Answer]:
-        with self._progress.at_work(for_main=True):
+        with self._progress.at_work(for_judging=True):
             return work(part)
 
 
-def divided(partitions: Sequence[Partition | None], parts_max: int) -> list[list[int]]:
+def divide(partitions: Sequence[Partition | None], parts_max: int) -> list[list[int]]:
     """Divide a batch into parts of about the same size; return the indices of each, in order.
 
     A partition is never split, so the largest one may make the parts uneven. There is at least one part, and at most

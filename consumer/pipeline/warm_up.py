@@ -23,7 +23,7 @@ from consumer.model.article import Article
 from storage.interface import Store
 
 ROUND_ARTICLES: Final = 256
-_FASTER: Final = 0.9
+_STEADY_RATIO: Final = 0.9
 _STEADY_ROUNDS: Final = 6
 
 
@@ -50,7 +50,7 @@ def warm_up(
         began_s = clock()
         useful = look_up()
         round_s = clock() - began_s
-        steady = steady + 1 if rounds_s and round_s > _FASTER * min(rounds_s) else 0
+        steady = steady + 1 if rounds_s and round_s > _STEADY_RATIO * min(rounds_s) else 0
         rounds_s.append(round_s)
     return WarmUpResult(len(rounds_s), rounds_s[0] if rounds_s else 0.0, min(rounds_s, default=0.0))
 
@@ -70,7 +70,10 @@ class RandomLookUps:
         self._random = np.random.default_rng(1)
 
     def look_up(self) -> bool:
-        """Look up the next articles; return whether rows have at least one posting on average. Raises store errors."""
+        """Look up made-up articles; return whether the rows read so far have at least one posting on average.
+
+        Raises the store's errors.
+        """
         versions = self._builder.versions(
             [Article(id=str(number), body="") for number in range(ROUND_ARTICLES)],
             [ArrivalTime(0, number) for number in range(ROUND_ARTICLES)],

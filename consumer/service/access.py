@@ -38,7 +38,7 @@ class TokenAuthentication:
         return self._caller_of is not None
 
     def authenticate(self, request: Request, roles: Sequence[Role]) -> None:
-        """Check the token of a request, and store its caller in ``request.state.caller``: None without a token file.
+        """Check the token of a request. Store its caller in ``request.state.caller``: None without a token file.
 
         Raises ``ProblemError`` if the token is missing or refused, or if the caller has none of the roles. The reason
         is stored in ``request.state.refused``, for the log only: the client must not learn whether a secret is unknown,
@@ -54,11 +54,11 @@ class TokenAuthentication:
             raise _unauthorized(
                 "The token is missing. Send it in the header Authorization, after the word Bearer.", _CHALLENGE
             )
-        caller = self._caller_of(secret)
-        if isinstance(caller, TokenRefusal):
-            state.refused, state.token = caller
-            raise _refusal(caller)
-        state.caller, state.token = caller, caller.name
+        caller_or_refusal = self._caller_of(secret)
+        if isinstance(caller_or_refusal, TokenRefusal):
+            state.refused, state.token = caller_or_refusal
+            raise _refusal(caller_or_refusal)
+        state.caller, state.token = caller_or_refusal, caller_or_refusal.name
         check_roles(request, roles)
 
 
@@ -96,7 +96,7 @@ def check_roles(request: Request, roles: Sequence[Role]) -> None:
 
 
 def roles_of(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str, tuple[Role, ...]]]:
-    """Yield the path, a method and the roles of each route that needs a role."""
+    """Yield the path, the method and the roles of each route that needs a role, once for each method."""
     for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute):

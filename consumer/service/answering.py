@@ -37,8 +37,9 @@ class Replies:
 class AnsweringSink(ReleasingSink):
     """A wrapper around a sink that adds the verdicts of a batch to ``replies`` once the sink has flushed them.
 
-    Other threads may send releases at the same time. After an error it is unknown what was written, so every later call
-    raises that error again. A release also raises ``SinkError`` if the sink is in use for ``RELEASE_S``.
+    Other threads may send releases at the same time. After a ``SinkError`` it is unknown what was written, so every
+    later call except ``close`` raises that error again. A release also raises ``SinkError`` if the sink is in use for
+    ``RELEASE_S``.
     """
 
     def __init__(self, sink: ReleasingSink) -> None:
@@ -50,13 +51,13 @@ class AnsweringSink(ReleasingSink):
 
     @override
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
-        with self._locked():
+        with self._lock_sink():
             self._sink.emit(answers)
             self._emitted = answers
 
     @override
     def flush(self) -> None:
-        with self._locked():
+        with self._lock_sink():
             self._sink.flush()
             emitted, self._emitted = self._emitted, ()
         for answer in emitted:
@@ -70,7 +71,7 @@ class AnsweringSink(ReleasingSink):
 
     def release_all(self, answers: Sequence[JudgedRecord]) -> None:
         """Send the events of releases. Returns once the sink has all of them."""
-        with self._locked(RELEASE_S):
+        with self._lock_sink(RELEASE_S):
             for answer in answers:
                 self._sink.release(answer)
             self._sink.flush()
@@ -80,8 +81,8 @@ class AnsweringSink(ReleasingSink):
         self._sink.close()
 
     @contextmanager
-    def _locked(self, wait_s: float = -1) -> Iterator[None]:
-        """Lock the sink. A negative ``wait_s`` waits without limit."""
+    def _lock_sink(self, wait_s: float = -1) -> Iterator[None]:
+        """Lock the sink. A negative ``wait_s`` waits without limit. Raises ``SinkError``."""
         if not self._lock.acquire(timeout=wait_s):
             raise SinkError(f"the sink was in use for {wait_s:g} s")
         try:

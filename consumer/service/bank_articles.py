@@ -23,7 +23,7 @@ def one_item(banks: Banks, name: str, item: str) -> Banks:
 
 
 def item_articles(service: LoadedService, banks: Banks, key: ItemKey) -> bytes:
-    """Return the articles that repeat the one item of these banks, as JSON. Raises the store's errors."""
+    """Return the articles that repeat the only item of these banks, as JSON. Raises the store's errors."""
     store = ComparableStore(service.store, service.settings, service.builder, service.engine)
     found = BankLookUp(store, service.clock).find(banks, ARTICLES_MAX)
     return msgspec.json.encode(

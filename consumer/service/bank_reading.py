@@ -11,7 +11,7 @@ from consumer.service.problems import UNKNOWN_BANK, UNKNOWN_ITEM
 from consumer.web.problems import ProblemError
 
 PAGE_CHARS_MAX: Final = 4_000_000
-"""A page with texts stops before exceeding this many characters, but always has at least one item."""
+"""A page with texts stops before exceeding this many characters, but has at least one item if any is left."""
 
 
 def bank_list(banks: Banks) -> bytes:

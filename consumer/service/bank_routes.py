@@ -16,20 +16,20 @@ from consumer.service.context import ServiceContext
 from consumer.service.openapi import BANK_EXAMPLE, ITEMS_EXAMPLE, PATCH_EXAMPLE, json_answer, json_body, problem_answers
 from consumer.service.reading import article_id_in
 from consumer.service.receiving import BodyReceiver
-from consumer.service.routes import ALWAYS, OF_BODIES, json_response
+from consumer.service.routes import BODY_PROBLEMS, COMMON_PROBLEMS, json_response
 from consumer.service.service_banks import ServiceBanks
 from consumer.web.problems import BUSY, STORE
 
-PAGE: Final = 100
+PAGE_ITEMS: Final = 100
 """The default number of items in a page."""
 _BANKS: Final = "banks"
 _READER: Final = [Depends(require_role("reader"))]
 _ADMIN: Final = [Depends(require_role("admin"))]
-_OF_ITEMS: Final = [Depends(require_role("reviewer", "admin"))]
+_REVIEWER_OR_ADMIN: Final = [Depends(require_role("reviewer", "admin"))]
 """The action of the bank decides which role is needed: reviewer for a deny bank, admin for an allow bank."""
-_OF_READING: Final = (problems.NO_BANKS, problems.BANKS, *problems.OF_ACCESS, BUSY, STORE)
-_OF_CHANGES: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_OF_READING)
-_REPEATABLE: Final = "Repeating the request has no further effect."
+_READING_PROBLEMS: Final = (problems.NO_BANKS, problems.BANKS, *problems.ACCESS_PROBLEMS, BUSY, STORE)
+_CHANGE_PROBLEMS: Final = (problems.INVALID_REQUEST, problems.OUTCOME_UNKNOWN, *_READING_PROBLEMS)
+_REPETITION: Final = "Repeating the request has no further effect."
 
 BankInPath = Annotated[
     str, Path(description="A bank's name.", json_schema_extra={"pattern": r"^[a-z0-9][a-z0-9._-]{0,63}$"})
@@ -54,7 +54,7 @@ def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRout
         "",
         operation_id="list_banks",
         summary="All banks",
-        responses=json_answer("BankList", "All banks, by name.") | problem_answers(*_OF_READING),
+        responses=json_answer("BankList", "All banks, by name.") | problem_answers(*_READING_PROBLEMS),
     )
     async def list_banks(request: Request) -> Response:
         """Return all banks, and how many items each has."""
@@ -65,10 +65,10 @@ def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRout
         operation_id="get_bank",
         summary="A bank and its items",
         responses=json_answer("BankPage", "The bank, and a page of its items.")
-        | problem_answers(problems.UNKNOWN_BANK, problems.INVALID_REQUEST, *_OF_READING),
+        | problem_answers(problems.UNKNOWN_BANK, problems.INVALID_REQUEST, *_READING_PROBLEMS),
     )
     async def show_bank(
-        request: Request, bank: BankInPath, limit: PageLimit = PAGE, after: After = "", *, texts: Texts = False
+        request: Request, bank: BankInPath, limit: PageLimit = PAGE_ITEMS, after: After = "", *, texts: Texts = False
     ) -> Response:
         """Return a bank and a page of its items. Pass ``next`` as ``after`` to get the next page."""
         name = article_id_in(bank)
@@ -79,7 +79,7 @@ def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRout
         operation_id="get_item",
         summary="An item with its text",
         responses=json_answer("ItemSummary", "The item.")
-        | problem_answers(problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING),
+        | problem_answers(problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_READING_PROBLEMS),
     )
     async def show_item(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
         """Return an item with its text."""
@@ -92,7 +92,7 @@ def bank_reading_routes(banks: ServiceBanks, context: ServiceContext) -> APIRout
         summary="The stored articles that repeat an item",
         responses=json_answer("ItemArticles", "At most 100 articles, the most similar first.")
         | problem_answers(
-            problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_OF_READING, *ALWAYS
+            problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, problems.INVALID_REQUEST, *_READING_PROBLEMS, *COMMON_PROBLEMS
         ),
     )
     async def show_articles(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
@@ -115,9 +115,9 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
         "/{bank}",
         operation_id="put_bank",
         summary="Create or change a bank",
-        description=f"Create a bank, or replace its settings. Its items stay. {_REPEATABLE}",
+        description=f"Create a bank, or replace its settings. Its items stay. {_REPETITION}",
         responses=json_answer("BankSummary", "The bank after the change.")
-        | problem_answers(*OF_BODIES, problems.OTHER_ACTION, *_OF_CHANGES),
+        | problem_answers(*BODY_PROBLEMS, problems.OTHER_ACTION, *_CHANGE_PROBLEMS),
         openapi_extra=json_body("BankSettings", BANK_EXAMPLE),
     )
     async def put(request: Request, bank: BankInPath) -> Response:
@@ -129,8 +129,8 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
         "/{bank}",
         operation_id="remove_bank",
         summary="Remove a bank with its items",
-        description=f"Remove a bank with its items. Verdicts that name its items do not change. {_REPEATABLE}",
-        responses=json_answer("Removal", "What was removed.") | problem_answers(*_OF_CHANGES),
+        description=f"Remove a bank with its items. Verdicts that name its items do not change. {_REPETITION}",
+        responses=json_answer("Removal", "What was removed.") | problem_answers(*_CHANGE_PROBLEMS),
     )
     async def remove(request: Request, bank: BankInPath) -> Response:
         return json_response(await writes.remove(request, article_id_in(bank)))
@@ -140,15 +140,17 @@ def bank_changing_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRout
 
 def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
     """Return the routes that add, change and remove the items of banks."""
-    router = APIRouter(prefix="/v1/banks/{bank}/items", tags=[_BANKS], dependencies=_OF_ITEMS)
+    router = APIRouter(prefix="/v1/banks/{bank}/items", tags=[_BANKS], dependencies=_REVIEWER_OR_ADMIN)
 
     @router.post(
         "",
         operation_id="add_items",
         summary="Add items to a bank",
-        description=f"Add up to 1,000 items, all or none. They replace items with the same ids. {_REPEATABLE}",
+        description=f"Add up to 1,000 items, all or none. They replace items with the same ids. {_REPETITION}",
         responses=json_answer("AddedItems", "The added items.")
-        | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ARTICLE, *_OF_CHANGES, *ALWAYS),
+        | problem_answers(
+            *BODY_PROBLEMS, problems.UNKNOWN_BANK, problems.UNKNOWN_ARTICLE, *_CHANGE_PROBLEMS, *COMMON_PROBLEMS
+        ),
         openapi_extra=json_body("NewItems", ITEMS_EXAMPLE),
     )
     async def add(request: Request, bank: BankInPath) -> Response:
@@ -160,9 +162,9 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
         "/{item}",
         operation_id="change_item",
         summary="Change an item",
-        description=f"Change an item, or enable or disable it. Only an admin may set `confirmed`. {_REPEATABLE}",
+        description=f"Change an item, or enable or disable it. Only an admin may set `confirmed`. {_REPETITION}",
         responses=json_answer("ItemSummary", "The item after the change.")
-        | problem_answers(*OF_BODIES, problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, *_OF_CHANGES),
+        | problem_answers(*BODY_PROBLEMS, problems.UNKNOWN_BANK, problems.UNKNOWN_ITEM, *_CHANGE_PROBLEMS),
         openapi_extra=json_body("ItemPatch", PATCH_EXAMPLE),
     )
     async def patch(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
@@ -174,8 +176,9 @@ def item_routes(receiving: BodyReceiver, writes: BankWrites) -> APIRouter:
         "/{item}",
         operation_id="remove_item",
         summary="Remove an item",
-        description=f"Remove an item of a bank. {_REPEATABLE}",
-        responses=json_answer("Removal", "What was removed.") | problem_answers(problems.UNKNOWN_BANK, *_OF_CHANGES),
+        description=f"Remove an item of a bank. {_REPETITION}",
+        responses=json_answer("Removal", "What was removed.")
+        | problem_answers(problems.UNKNOWN_BANK, *_CHANGE_PROBLEMS),
     )
     async def remove(request: Request, bank: BankInPath, item: ItemInPath) -> Response:
         return json_response(await writes.remove_item(request, article_id_in(bank), article_id_in(item)))

@@ -22,7 +22,7 @@ from consumer.service.access import check_roles
 from consumer.service.bank_messages import ITEMS_MAX, AddedItems, BankSettings, ItemPatch, NewItem, NewItems, Removal
 from consumer.service.bank_reading import bank_summary, item_summary, known_bank, known_item
 from consumer.service.context import LoadedService, ServiceContext
-from consumer.service.problems import INVALID_REQUEST, OTHER_ACTION, UNKNOWN_ARTICLE, unreadable
+from consumer.service.problems import INVALID_REQUEST, OTHER_ACTION, UNKNOWN_ARTICLE, unreadable_body
 from consumer.service.service_banks import ServiceBanks
 from consumer.service.writing import Action, ChangeOutcome, owner_of, record
 from consumer.store_tools.inspection import stored_article
@@ -33,7 +33,7 @@ from consumer.web.token import Role
 from storage.clock import now_ms
 
 LIMITS: Final = DecodeLimits(values_max=100_000)
-"""Limits on a body. The largest allowed one, 1,000 items with 20 labels each, has about a third of ``values_max``."""
+"""Limits on a body. The largest allowed body, 1,000 items with 20 labels each, has about a third of ``values_max``."""
 _STORE: Final = "the store"
 """The name of the store in messages to clients, which must not reveal its URL."""
 _SETTINGS_DECODER: Final = msgspec.json.Decoder(BankSettings)
@@ -59,9 +59,9 @@ class BankWrites:
         stamp = _stamp(request)
 
         def prepare() -> BankChange[tuple[Bank, int]]:
-            settings = msgspec.structs.asdict(_decoded(_SETTINGS_DECODER, body))
+            settings = msgspec.structs.asdict(_decode(_SETTINGS_DECODER, body))
             entry = _entry(settings | stamp | {"bank": name}, Bank)
-            return lambda banks: _bank_put(banks, entry)
+            return lambda banks: _put_bank(banks, entry)
 
         bank, items = await self._banks.change(request, prepare)
         await self._record(request, "banks.create", [(name, state_of(bank))])
@@ -73,9 +73,9 @@ class BankWrites:
 
         def prepare() -> BankChange[Removal]:
             entry = _entry({"bank": name, "removed": True} | stamp, Bank)
-            return lambda banks: _bank_removed(banks, entry)
+            return lambda banks: _remove_bank(banks, entry)
 
-        return await self._removed(request, name, prepare)
+        return await self._remove(request, name, prepare)
 
     async def add(self, request: Request, name: str, body: bytes) -> bytes:
         """Add items to a bank, all or none, and return them. Raises ``ProblemError``."""
@@ -83,12 +83,12 @@ class BankWrites:
         stamp = _stamp(request)
         items = await self._context.ask(request, lambda service: _new_items(service, name, body, stamp))
 
-        def added(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
+        def add_items(banks: Banks) -> tuple[Sequence[Entry], list[BankItem]]:
             _check_role(request, known_bank(banks, name))
             current = [keep_if_same(banks.items.get(item.key), replacement(banks, item)) for item in items]
             return [item for item in current if banks.items.get(item.key) is not item], current
 
-        current = await self._banks.change(request, lambda: added)
+        current = await self._banks.change(request, lambda: add_items)
         await self._record(request, "banks.add", [(f"{name}/{item.item}", state_of(item)) for item in current])
         return msgspec.json.encode(AddedItems(tuple(map(item_summary, current))))
 
@@ -97,38 +97,38 @@ class BankWrites:
         stamp = _stamp(request)
 
         def prepare() -> BankChange[BankItem]:
-            patch = _decoded(_PATCH_DECODER, body)
+            patch = _decode(_PATCH_DECODER, body)
 
-            def patched(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
+            def patch_item(banks: Banks) -> tuple[Sequence[Entry], BankItem]:
                 bank = known_bank(banks, name)
                 _check_patch(request, bank, patch)
                 before = known_item(banks, name, item)
-                after = keep_if_same(before, _patched(before, patch, stamp, bank))
+                after = keep_if_same(before, _apply_patch(before, patch, stamp, bank))
                 return [] if after is before else [after], after
 
-            return patched
+            return patch_item
 
         after = await self._banks.change(request, prepare)
         await self._record(request, "banks.change", [(f"{name}/{item}", state_of(after))])
         return msgspec.json.encode(item_summary(after))
 
     async def remove_item(self, request: Request, name: str, item: str) -> bytes:
-        """Remove an item of a bank, and return whether it existed. Raises ``ProblemError``."""
+        """Remove an item of a bank, and return what was removed. Raises ``ProblemError``."""
         stamp = _stamp(request)
 
         def prepare() -> BankChange[Removal]:
             entry = _entry({"bank": name, "item": item, "removed": True} | stamp, BankItem)
 
-            def removed(banks: Banks) -> tuple[Sequence[Entry], Removal]:
+            def remove_entry(banks: Banks) -> tuple[Sequence[Entry], Removal]:
                 _check_role(request, known_bank(banks, name))
                 existed = entry.key in banks.items
                 return [entry] if existed else [], Removal(name, item, existed, int(existed))
 
-            return removed
+            return remove_entry
 
-        return await self._removed(request, f"{name}/{item}", prepare)
+        return await self._remove(request, f"{name}/{item}", prepare)
 
-    async def _removed(self, request: Request, target: str, prepare: Callable[[], BankChange[Removal]]) -> bytes:
+    async def _remove(self, request: Request, target: str, prepare: Callable[[], BankChange[Removal]]) -> bytes:
         removal = await self._banks.change(request, prepare)
         await self._record(request, "banks.remove", [(target, "removed" if removal.existed else "absent")])
         return msgspec.json.encode(removal)
@@ -138,6 +138,7 @@ class BankWrites:
 
 
 def _stamp(request: Request) -> Stamp:
+    """Return the author of a request's change, and the time."""
     return {"by": owner_of(request.state.caller), "at": rfc3339(now_ms())}
 
 
@@ -155,13 +156,13 @@ def _check_patch(request: Request, bank: Bank, patch: ItemPatch) -> None:
     _check_role(request, bank)
 
 
-def _decoded(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
+def _decode(decoder: "msgspec.json.Decoder[_Body]", body: bytes) -> _Body:
     """Decode a body. Raises ``ProblemError``."""
     try:
         check_values(body, LIMITS.values_max)
         return decoder.decode(body.removeprefix(BOM_UTF8))
     except BadRecord as error:
-        raise unreadable(error, LIMITS) from error
+        raise unreadable_body(error, LIMITS) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = explained(error) if isinstance(error, msgspec.ValidationError) else str(error)
         raise ProblemError(INVALID_REQUEST, f"The body cannot be read: {why}.") from error
@@ -180,7 +181,7 @@ def _new_items(service: LoadedService, name: str, body: bytes, stamp: Stamp) -> 
 
     Raises ``ProblemError`` and the store's errors.
     """
-    requested = _decoded(_ITEMS_DECODER, body).items
+    requested = _decode(_ITEMS_DECODER, body).items
     if len(requested) > ITEMS_MAX:
         raise ProblemError(
             INVALID_REQUEST,
@@ -235,7 +236,7 @@ def _stored_text(service: LoadedService, article_id: str, place: str) -> tuple[s
     return body, record.title, record.lang
 
 
-def _patched(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> BankItem:
+def _apply_patch(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> BankItem:
     values = msgspec.structs.asdict(before)
     values |= {name: value for name, value in msgspec.structs.asdict(patch).items() if value is not msgspec.UNSET}
     if isinstance(patch.until, datetime):
@@ -247,7 +248,7 @@ def _patched(before: BankItem, patch: ItemPatch, stamp: Stamp, bank: Bank) -> Ba
 
 
 def _timestamp(moment: datetime | None, place: str) -> str | None:
-    """Return a time in the form of bank entries. Raises ``ProblemError`` if it has no date in UTC."""
+    """Return a time in the form of bank entries. Raises ``ProblemError`` if it is out of range in UTC."""
     if moment is None:
         return None
     try:
@@ -256,7 +257,7 @@ def _timestamp(moment: datetime | None, place: str) -> str | None:
         raise ProblemError(INVALID_REQUEST, f"{place}until is out of range. Give a time before 9999.") from error
 
 
-def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, int]]:
+def _put_bank(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, int]]:
     before = banks.banks.get(entry.bank)
     if before is not None and before.action != entry.action:
         raise ProblemError(
@@ -268,6 +269,6 @@ def _bank_put(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], tuple[Bank, i
     return [] if bank is before else [bank], (bank, banks.item_counts()[entry.bank])
 
 
-def _bank_removed(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
+def _remove_bank(banks: Banks, entry: Bank) -> tuple[Sequence[Entry], Removal]:
     existed = entry.bank in banks.banks
     return [entry] if existed else [], Removal(entry.bank, None, existed, banks.item_counts()[entry.bank])

@@ -26,14 +26,21 @@ from consumer.service.messages import (
     FailedCheck,
     UniqueCheck,
 )
-from consumer.service.problems import ARTICLES, check_some_valid, fault_of, no_articles, too_many_articles, unreadable
+from consumer.service.problems import (
+    ARTICLES,
+    check_some_valid,
+    fault_of,
+    no_articles,
+    too_many_articles,
+    unreadable_body,
+)
 from consumer.store_tools.text_query import unstored_versions
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ArticleFault, Fault
 from consumer.web.requests import CheckOutcome, TextsChecked
 from storage.records import Record
 
-BATCH: Final = 256
+BATCH_ARTICLES: Final = 256
 """The number of articles that are looked up together, as in a run."""
 
 Report = Callable[[object], None]
@@ -52,7 +59,7 @@ class CheckHandler:
         Raises the store's errors, and ``ProblemError`` if the request or all of its articles are invalid.
         """
         articles = self._articles(body, service.limits)
-        decoded = [_decoded(article, service) for article in articles]
+        decoded = [_decode_or_fault(article, service) for article in articles]
         faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
         if len(faults) == len(decoded):
             self._report(TextsChecked("error", len(faults)))
@@ -71,7 +78,7 @@ class CheckHandler:
         try:
             request = parse_json(body, limits.values_max)
         except BadRecord as error:
-            raise unreadable(error, limits) from error
+            raise unreadable_body(error, limits) from error
         articles = request.get(ARTICLES) if isinstance(request, dict) else None
         if not isinstance(articles, list) or not articles or len(cast("dict[str, Any]", request)) > 1:
             raise no_articles()
@@ -80,7 +87,7 @@ class CheckHandler:
         return articles
 
 
-def _decoded(item: object, service: LoadedService) -> Article | Fault:
+def _decode_or_fault(item: object, service: LoadedService) -> Article | Fault:
     """Decode an article, or return its fault."""
     try:
         return _article(item, service)
@@ -161,4 +168,4 @@ def _outcome(result: CheckResult) -> CheckOutcome:
 
 
 def _batches(articles: Sequence[Article]) -> Iterator[Sequence[Article]]:
-    return (articles[start : start + BATCH] for start in range(0, len(articles), BATCH))
+    return (articles[start : start + BATCH_ARTICLES] for start in range(0, len(articles), BATCH_ARTICLES))

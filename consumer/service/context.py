@@ -40,7 +40,8 @@ class LoadedService:
     """The store, the judge and the engine, for any thread. ``clock`` returns milliseconds since 1970.
 
     ``release`` undoes the flag of an article, in the given version or the latest, and returns the event once the sink
-    has it. It raises ``ConfigError`` if there is no flag to undo, ``SinkError``, ``Abandoned``, and the store's errors.
+    has it. It raises ``NotFlagged`` if there is no flag to undo, ``ConfigError`` if there is no such article or
+    version, ``SinkError`` or ``Abandoned`` if the event may be missing, and the store's errors.
     """
 
     store: Store
@@ -100,9 +101,9 @@ class ServiceContext:
             )
         # Keeps the connection from being closed in favour of a new one while the request is being worked on.
         request.state.connection_is_needed = True
-        return await self._workers.call(lambda: self._answered(service, work))
+        return await self._workers.call(lambda: self._run(service, work))
 
-    def _answered(self, service: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
+    def _run(self, service: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
         try:
             answer = work(service)
         except (StoreError, StoreMismatch) as error:

@@ -46,8 +46,8 @@ class _Content(NamedTuple):
 class Inbox(Source):
     """A queue of records. Any thread puts records into it, and one run takes them.
 
-    A batch is delivered ``gather_s`` seconds after its first record came in, or as soon as it is full. ``report`` gets
-    the occurrences while the inbox is locked.
+    A batch is delivered ``gather_s`` seconds after its first record came in, or as soon as it is full or the inbox is
+    closed. ``report`` gets ``InboxChanged`` and ``SubmissionAnswered`` while the inbox is locked.
     """
 
     def __init__(
@@ -69,13 +69,14 @@ class Inbox(Source):
     def put(self, articles: Sequence[bytes], origin: RequestOrigin | None = None) -> Submission:
         """Put the articles of a request, all or none. Raises ``InboxFull``.
 
-        The key of each article is made from the request's key and the article's place in the request.
+        The key of each article is made from the request's key and the article's place in the request. If the inbox is
+        closed, the submission is given up.
         """
         contents = [_Content(data, origin and origin.of_article(place)) for place, data in enumerate(articles)]
         return self._put(contents, sum(map(len, articles)))
 
     def put_retraction(self, retraction: Retraction, origin: RequestOrigin | None = None) -> Submission:
-        """Put a retraction. Raises ``InboxFull``."""
+        """Put a retraction. Raises ``InboxFull``. If the inbox is closed, the submission is given up."""
         return self._put([_Content(b"", origin, retraction)], RETRACTION_BYTES)
 
     @override
@@ -86,7 +87,7 @@ class Inbox(Source):
 
     @override
     def close(self) -> None:
-        """Stop accepting records. Buffered ones are still delivered."""
+        """Stop accepting records. Those already in the inbox are still delivered."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

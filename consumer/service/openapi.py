@@ -61,7 +61,7 @@ CHECK_EXAMPLE: Final = {
         {"id": "blog-8", "title": "Markets", "body": "Shares fell on Tuesday.", "lang": "en"},
     ]
 }
-CHECKED_EXAMPLE: Final = {
+CHECK_ANSWER_EXAMPLE: Final = {
     "results": [
         {
             "outcome": "duplicate",
@@ -85,7 +85,7 @@ STORE_EXAMPLE: Final = {
         },
     ]
 }
-STORED_EXAMPLE: Final = {
+STORE_ANSWER_EXAMPLE: Final = {
     "results": [
         {
             "schema": "dupwatch.verdict/1",
@@ -160,7 +160,7 @@ def json_answer(type_name: str, description: str, example: object = None) -> dic
     return {200: {"description": description, "content": {"application/json": content}}}
 
 
-def explained_answer() -> dict[int | str, dict[str, Any]]:
+def explain_answer() -> dict[int | str, dict[str, Any]]:
     """Return the description of an explanation, whose members follow the conditions of the judge."""
     return json_answer(_EXPLANATION, "Every condition.")
 
@@ -183,9 +183,9 @@ def json_body(type_name: str, example: object) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def stored_answer() -> dict[int | str, dict[str, Any]]:
+def store_answer() -> dict[int | str, dict[str, Any]]:
     """Return the description of the answer to stored articles: their verdict events, as bytes from the store."""
-    return json_answer(_STORE_ANSWER, "The verdict on each article, in their order.", STORED_EXAMPLE)
+    return json_answer(_STORE_ANSWER, "The verdict on each article, in their order.", STORE_ANSWER_EXAMPLE)
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:

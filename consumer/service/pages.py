@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from consumer.service.reference import POLICY, Schema, front_page, reference_page
+from consumer.service.reference import POLICY, JsonObject, front_page, reference_page
 
 _HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "no-referrer"}
 
@@ -21,7 +21,7 @@ def describing_routes() -> APIRouter:
     router = APIRouter()
     pages: dict[object, bytes | str] = {}
 
-    def cached(request: Request, make: Callable[[Schema], bytes | str]) -> bytes | str:
+    def cached_page(request: Request, make: Callable[[JsonObject], bytes | str]) -> bytes | str:
         """Return a page made from the OpenAPI document. Each page is made only once."""
         app: Any = request.app
         if make not in pages:
@@ -30,14 +30,14 @@ def describing_routes() -> APIRouter:
 
     @router.get("/", include_in_schema=False)
     async def front(request: Request) -> Response:
-        return HTMLResponse(cached(request, front_page), headers=_HEADERS)
+        return HTMLResponse(cached_page(request, front_page), headers=_HEADERS)
 
     @router.get("/docs", include_in_schema=False)
     async def reference(request: Request) -> Response:
-        return HTMLResponse(cached(request, reference_page), headers=_HEADERS)
+        return HTMLResponse(cached_page(request, reference_page), headers=_HEADERS)
 
     @router.get("/openapi.json", include_in_schema=False)
     async def openapi(request: Request) -> Response:
-        return Response(cached(request, msgspec.json.encode), media_type="application/json")
+        return Response(cached_page(request, msgspec.json.encode), media_type="application/json")
 
     return router

@@ -1,6 +1,6 @@
 """Probes and metrics, which need no store, and none of the threads that answer other requests.
 
-Metrics reveal sources and their volumes, so they need a token, like a consumer's metrics need its password.
+Metrics reveal sources and their volumes, so they need a token, as a consumer's metrics need a password.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from consumer.service.access import require_role
 from consumer.service.context import ServiceContext
 from consumer.service.openapi import problem_answers
-from consumer.service.problems import OF_ACCESS
+from consumer.service.problems import ACCESS_PROBLEMS
 from consumer.telemetry.health import HangLog
 from consumer.telemetry.metrics import MetricSet
 from consumer.web.probes import Scrapes, readiness_answer
@@ -21,7 +21,7 @@ _OPERATION: Final = "operation"
 
 
 def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) -> APIRouter:
-    """Return the routes for orchestrators and Prometheus."""
+    """Return the routes for orchestrators and Prometheus. Only the metrics need a role."""
     router = APIRouter()
     scrapes = Scrapes(metrics.registry)
 
@@ -70,7 +70,7 @@ def open_routes(context: ServiceContext, hang_log: HangLog, metrics: MetricSet) 
         dependencies=[Depends(require_role("reader"))],
         summary="Metrics for Prometheus",
         response_class=PlainTextResponse,
-        responses=problem_answers(*OF_ACCESS),
+        responses=problem_answers(*ACCESS_PROBLEMS),
     )
     async def scrape(request: Request) -> Response:
         """Return all metrics."""

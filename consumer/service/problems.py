@@ -50,7 +50,7 @@ KINDS: Final = (
     HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, BANKS, NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
 )  # fmt: skip
 """All problems, by status."""
-OF_ACCESS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
+ACCESS_PROBLEMS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
 """The problems of every route that needs a role."""
 ARTICLES: Final = "articles"
 """The only member of a body with articles."""
@@ -88,7 +88,7 @@ def invalid_id(error: BadRecord, limits: DecodeLimits) -> ProblemError:
     return ProblemError(INVALID_REQUEST, f"{error.detail}.", reason=error.reason, limit=_limit(error.limit, limits))
 
 
-def unreadable(error: BadRecord, limits: DecodeLimits) -> ProblemError:
+def unreadable_body(error: BadRecord, limits: DecodeLimits) -> ProblemError:
     """Return the problem of a body that cannot be read."""
     return ProblemError(
         INVALID_REQUEST,
@@ -99,7 +99,7 @@ def unreadable(error: BadRecord, limits: DecodeLimits) -> ProblemError:
 
 
 def no_articles() -> ProblemError:
-    """Return the problem of a body that is not a list of articles."""
+    """Return the problem of a body that is not an object with a list of articles, or whose list is empty."""
     return ProblemError(
         INVALID_REQUEST, f'Send an object with "{ARTICLES}", a list of at least one article, and nothing else.'
     )

@@ -1,4 +1,4 @@
-"""The contents of the store as JSON, for clients: articles, explanations, and counts, which take seconds."""
+"""The contents of the store as JSON, for clients: articles, explanations, and counts. Counting may take seconds."""
 
 import asyncio
 import time
@@ -23,15 +23,16 @@ from consumer.web.problems import ProblemError
 from storage.interface import Store
 from storage.records import StoredVersion, Tombstone, id_hash
 
-FRESH_S: Final = 10.0
+FRESH_S_MIN: Final = 10.0
 """The minimum time for which counts are reused, in seconds."""
-_SHARE: Final = 20
+_REUSE_FACTOR: Final = 20
 """Counts are reused for this many times the time that counting took, so slow stores are counted less often."""
 _SEED: Final = 5
+"""The seed of the sample, so that an unchanged store gives the same estimate."""
 _COUNTED_MAX: Final = 1_000_000
-"""A store of up to this many versions and retractions is counted, in about ten seconds. A larger one is sampled."""
+"""A store of up to this many versions and retractions is count_store, in about ten seconds. A larger one is sampled."""
 _STORE: Final = "the store"
-"""Stands for the store's URL, which clients must not see."""
+"""The name of the store in messages to clients, which must not reveal its URL."""
 
 
 class FreshStats:
@@ -53,7 +54,7 @@ class FreshStats:
         began_s = self._clock()
         self._until_s = began_s
         answer = msgspec.json.encode(await count())
-        self._until_s = began_s + max(FRESH_S, _SHARE * (self._clock() - began_s))
+        self._until_s = began_s + max(FRESH_S_MIN, _REUSE_FACTOR * (self._clock() - began_s))
         return answer
 
 
@@ -92,7 +93,7 @@ def unknown_article(article_id: str) -> ProblemError:
 
 
 def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tuple[str, str | None]) -> bytes:
-    """Explain as JSON why two articles are near-duplicates, or why not.
+    """Return as JSON why two articles are near-duplicates, or why not.
 
     Each article is named by its id and a version; None is the latest version. Raises ``ProblemError`` if
     one of them is not stored.
@@ -104,7 +105,7 @@ def explanation_answer(service: LoadedService, a: tuple[str, str | None], b: tup
     return msgspec.json.encode(plain_values(explain_pair(article_a, article_b, service.settings, service.lexicon)))
 
 
-def counted(service: LoadedService) -> StatsAnswer:
+def count_store(service: LoadedService) -> StatsAnswer:
     """Count what the store holds. Raises the store's errors."""
     settings = service.settings
     return StatsAnswer(

@@ -107,7 +107,7 @@ class BodyReceiver:
 
 
 def _check_type(request: Request) -> None:
-    """Raise ``ProblemError`` unless the body is JSON, which other sites cannot send without a preflight request."""
+    """Raise ``ProblemError`` unless the body is uncompressed JSON. Other sites cannot send JSON without a preflight."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != JSON:
         raise ProblemError(MEDIA_TYPE, f"Send the body as JSON, with the header Content-Type: {JSON}.")

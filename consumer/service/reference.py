@@ -35,10 +35,10 @@ _BOUNDS: Final = {
 }
 """How the constraints of a type are described."""
 
-Schema = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
-def front_page(document: Schema) -> str:
+def front_page(document: JsonObject) -> str:
     """Return the page that introduces the service."""
     access = "Requests need no token: only programs on this machine can connect."
     if "securitySchemes" in document["components"]:
@@ -57,7 +57,7 @@ def front_page(document: Schema) -> str:
     )
 
 
-def reference_page(document: Schema) -> str:
+def reference_page(document: JsonObject) -> str:
     """Return the reference: every route with its parameters, bodies and answers, followed by all types."""
     routes = [
         (f"{method.upper()} {path}", operation)
@@ -68,7 +68,7 @@ def reference_page(document: Schema) -> str:
         f"Routes of dupwatch {document['info']['version']}",
         _paragraphs(document["info"]["description"]),
         f"<p>{_DOCUMENT}</p>\n<ul>\n",
-        *(f"<li>{_linked(name, each['operationId'])} {_text(each['summary'])}</li>\n" for name, each in routes),
+        *(f"<li>{_link(name, each['operationId'])} {_text(each['summary'])}</li>\n" for name, each in routes),
         "</ul>\n",
         *(part for name, operation in routes for part in _route(name, operation)),
         "<h2>Types</h2>\n",
@@ -84,7 +84,7 @@ def _page(title: str, *parts: str) -> str:
     )
 
 
-def _route(name: str, operation: Schema) -> Iterator[str]:
+def _route(name: str, operation: JsonObject) -> Iterator[str]:
     roles = [role for choice in operation.get("security", ()) for role in choice["token"]]
     yield f'<h2 id="{escape(operation["operationId"])}"><code>{escape(name)}</code></h2>\n'
     yield _paragraphs(f"{operation['summary']}.")
@@ -100,7 +100,7 @@ def _route(name: str, operation: Schema) -> Iterator[str]:
         yield from map(_example, answer.get("content", {}).values())
 
 
-def _type(name: str, schema: Schema) -> Iterator[str]:
+def _type(name: str, schema: JsonObject) -> Iterator[str]:
     yield f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3>\n'
     yield _paragraphs(schema.get("description", ""))
     required = schema.get("required", ())
@@ -108,28 +108,28 @@ def _type(name: str, schema: Schema) -> Iterator[str]:
     yield _table("Member", (_member(member, inner, is_required=member in required) for member, inner in members))
 
 
-def _member(name: str, schema: Schema, *, is_required: bool) -> tuple[str, str, str]:
-    needed = "" if is_required else ", optional"
-    return f"<code>{escape(name)}</code>", f"{_kind(schema)}{needed}", _text(schema.get("description", ""))
+def _member(name: str, schema: JsonObject, *, is_required: bool) -> tuple[str, str, str]:
+    optional = "" if is_required else ", optional"
+    return f"<code>{escape(name)}</code>", f"{_kind(schema)}{optional}", _text(schema.get("description", ""))
 
 
-def _parameter(parameter: Schema) -> tuple[str, str, str]:
+def _parameter(parameter: JsonObject) -> tuple[str, str, str]:
     name = f"<code>{escape(parameter['name'])}</code>"
-    needed = "" if parameter["required"] else ", optional"
-    kind = f"in the {escape(parameter['in'])}: {_kind(parameter['schema'])}{needed}"
+    optional = "" if parameter["required"] else ", optional"
+    kind = f"in the {escape(parameter['in'])}: {_kind(parameter['schema'])}{optional}"
     return name, kind, _text(parameter.get("description", ""))
 
 
-def _answer(answer: Schema) -> tuple[str, str]:
+def _answer(answer: JsonObject) -> tuple[str, str]:
     kinds = ", ".join(_kind(content["schema"]) for content in answer.get("content", {}).values())
     return kinds, _text(answer["description"])
 
 
-def _kind(schema: Schema) -> str:
+def _kind(schema: JsonObject) -> str:
     """Describe the values of a type in HTML. A named type becomes a link."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return _linked(name, name)
+        return _link(name, name)
     for union in ("anyOf", "oneOf"):
         if union in schema:
             return " or ".join(map(_kind, schema[union]))
@@ -142,11 +142,11 @@ def _kind(schema: Schema) -> str:
     return _text(", ".join([" or ".join(kinds), *bounds])) + of_items
 
 
-def _linked(name: str, target: str) -> str:
+def _link(name: str, target: str) -> str:
     return f'<a href="#{escape(target)}"><code>{escape(name)}</code></a>'
 
 
-def _example(content: Schema) -> str:
+def _example(content: JsonObject) -> str:
     if "example" not in content:
         return ""
     return f"<pre>{escape(json.dumps(content['example'], ensure_ascii=False, indent=2))}</pre>\n"

@@ -20,33 +20,35 @@ from consumer.service.checking import CheckHandler
 from consumer.service.context import ServiceContext
 from consumer.service.messages import VERSION_CHARS_MAX
 from consumer.service.openapi import (
+    CHECK_ANSWER_EXAMPLE,
     CHECK_EXAMPLE,
-    CHECKED_EXAMPLE,
     RELEASE_EXAMPLE,
     STORE_EXAMPLE,
     document,
-    explained_answer,
+    explain_answer,
     json_answer,
     json_body,
     problem_answers,
-    stored_answer,
+    store_answer,
 )
 from consumer.service.problems import INVALID_REQUEST, METHOD, NOT_FOUND
-from consumer.service.reading import FreshStats, article_answer, article_id_in, counted, explanation_answer
+from consumer.service.reading import FreshStats, article_answer, article_id_in, count_store, explanation_answer
 from consumer.service.writing import KEY_HEADER, Writes
 from consumer.web.access import Access
 from consumer.web.front import Front
 from consumer.web.problems import BUSY, STORE, TOO_SLOW, ProblemError, defect, response_of
 from consumer.web.requests import SERVICE
 
-ALWAYS: Final = (*problems.OF_ACCESS, problems.STARTING, BUSY, STORE)
-_OF_ARTICLES: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *ALWAYS)
-OF_BODIES: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
-_OF_CHECKS: Final = (*OF_BODIES, problems.INVALID_ARTICLE, *ALWAYS)
+COMMON_PROBLEMS: Final = (*problems.ACCESS_PROBLEMS, problems.STARTING, BUSY, STORE)
+"""The problems of every route that needs a role and the store."""
+_ARTICLE_PROBLEMS: Final = (problems.UNKNOWN_ARTICLE, problems.INVALID_REQUEST, *COMMON_PROBLEMS)
+BODY_PROBLEMS: Final = (TOO_SLOW, problems.TOO_LARGE, problems.MEDIA_TYPE, problems.INVALID_REQUEST)
+"""The problems of every route that takes a body."""
+_CHECK_PROBLEMS: Final = (*BODY_PROBLEMS, problems.INVALID_ARTICLE, *COMMON_PROBLEMS)
 _ARTICLES: Final = "articles"
 """The group of all routes except those for banks and for operators. A generated client has a module of this name."""
 _READER: Final = [Depends(require_role("reader"))]
-_OF_WRITES: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *ALWAYS)
+_WRITE_PROBLEMS: Final = (problems.INVALID_REQUEST, problems.NOT_READY, problems.OUTCOME_UNKNOWN, *COMMON_PROBLEMS)
 _WRITER: Final = [Depends(require_role("writer"))]
 _REVIEWER: Final = [Depends(require_role("reviewer"))]
 
@@ -71,7 +73,7 @@ VersionParameter = Annotated[
     str | None,
     Query(description="The name of the version in events, by default the latest.", max_length=VERSION_CHARS_MAX),
 ]
-_NOT_ALLOWED: Final = 405
+_METHOD_NOT_ALLOWED: Final = 405
 _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 """Headers sent with every answer."""
 
@@ -86,8 +88,8 @@ def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
         operation_id="check",
         tags=[_ARTICLES],
         summary="What articles would repeat",
-        responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECKED_EXAMPLE)
-        | problem_answers(*_OF_CHECKS),
+        responses=json_answer("CheckAnswer", "A result for each article, in their order.", CHECK_ANSWER_EXAMPLE)
+        | problem_answers(*_CHECK_PROBLEMS),
         openapi_extra=json_body("CheckRequest", CHECK_EXAMPLE),
     )
     async def check(request: Request) -> Response:
@@ -100,7 +102,7 @@ def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
         operation_id="get_article",
         tags=[_ARTICLES],
         summary="An article",
-        responses=json_answer("ArticleAnswer", "The stored article.") | problem_answers(*_OF_ARTICLES),
+        responses=json_answer("ArticleAnswer", "The stored article.") | problem_answers(*_ARTICLE_PROBLEMS),
     )
     async def article(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
         """Return the versions and retractions of an article with their verdicts, and the chain to its original."""
@@ -112,7 +114,7 @@ def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
         operation_id="explain",
         tags=[_ARTICLES],
         summary="Why two articles are near-duplicates, or why not",
-        responses=explained_answer() | problem_answers(*_OF_ARTICLES),
+        responses=explain_answer() | problem_answers(*_ARTICLE_PROBLEMS),
     )
     async def explain(
         request: Request,
@@ -130,11 +132,11 @@ def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
         operation_id="get_stats",
         tags=[_ARTICLES],
         summary="What the store holds",
-        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*ALWAYS),
+        responses=json_answer("StatsAnswer", "As counted some seconds ago.") | problem_answers(*COMMON_PROBLEMS),
     )
     async def store_stats(request: Request) -> Response:
         """Return what the store holds. It is counted at most every ten seconds, and a large store less often."""
-        return json_response(await stats.answer(lambda: context.ask(request, counted)))
+        return json_response(await stats.answer(lambda: context.ask(request, count_store)))
 
     return router
 
@@ -149,7 +151,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
         tags=[_ARTICLES],
         dependencies=_WRITER,
         summary="Judge and store articles",
-        responses=stored_answer() | problem_answers(*OF_BODIES, problems.INVALID_ARTICLE, *_OF_WRITES),
+        responses=store_answer() | problem_answers(*BODY_PROBLEMS, problems.INVALID_ARTICLE, *_WRITE_PROBLEMS),
         openapi_extra=json_body("StoreRequest", STORE_EXAMPLE) | {"parameters": [_ARTICLES_KEY]},
     )
     async def add(request: Request) -> Response:
@@ -168,7 +170,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
         tags=[_ARTICLES],
         dependencies=_WRITER,
         summary="Retract an article",
-        responses=json_answer("Verdict", "The event of the retraction.") | problem_answers(*_OF_WRITES),
+        responses=json_answer("Verdict", "The event of the retraction.") | problem_answers(*_WRITE_PROBLEMS),
         openapi_extra={"parameters": [_RETRACTION_KEY]},
     )
     async def retract(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
@@ -182,7 +184,7 @@ def writing_routes(context: ServiceContext, writes: Writes) -> APIRouter:
         dependencies=_REVIEWER,
         summary="Undo a flag",
         responses=json_answer("Verdict", "The event of the release.")
-        | problem_answers(*OF_BODIES, problems.UNKNOWN_ARTICLE, problems.NOT_FLAGGED, *_OF_WRITES),
+        | problem_answers(*BODY_PROBLEMS, problems.UNKNOWN_ARTICLE, problems.NOT_FLAGGED, *_WRITE_PROBLEMS),
         openapi_extra=json_body("ReleaseRequest", RELEASE_EXAMPLE),
     )
     async def release(request: Request, id: IdInPath) -> Response:  # noqa: A002  # as in the path
@@ -216,12 +218,12 @@ def build_app(routers: Sequence[APIRouter], access: Access, authentication: Toke
     app.add_exception_handler(RequestValidationError, problem_handlers.answer_parameters)
     app.add_exception_handler(Exception, problem_handlers.answer_defect)
 
-    async def encoded(scope: Scope, receive: Receive, send: Send) -> None:
+    async def route_raw_path(scope: Scope, receive: Receive, send: Send) -> None:
         # Paths are routed percent-encoded, as they were sent, because ids may contain slashes.
         scope["path"] = scope["raw_path"].decode("ascii")
         await app(scope, receive, send)
 
-    return Front(encoded, SERVICE, access, hooks, _HEADERS, problem_handlers.answer)
+    return Front(route_raw_path, SERVICE, access, hooks, _HEADERS, problem_handlers.answer)
 
 
 class _ProblemHandlers:
@@ -240,7 +242,7 @@ class _ProblemHandlers:
     def answer_router(self, request: Request, error: Exception) -> Response:
         """Answer an unknown path, or a method that the path does not have."""
         assert isinstance(error, HTTPException)  # noqa: S101  # as above
-        if error.status_code == _NOT_ALLOWED:
+        if error.status_code == _METHOD_NOT_ALLOWED:
             methods = ", ".join(self._methods(request))
             refused = ProblemError(METHOD, f"This path allows only {methods}.", headers={"Allow": methods})
         else:

@@ -19,8 +19,8 @@ log = logging.getLogger("dupwatch")
 
 RETRY_S: Final = 5
 """After how many seconds a client should retry while the banks are unreachable."""
-AWAY_S: Final = 5.0
-"""How long after a failure requests are refused at once, because each would wait half a minute for the banks."""
+REFUSAL_S: Final = 5.0
+"""How long requests are refused at once after the banks were unreachable: each would wait half a minute."""
 
 _Answer = TypeVar("_Answer")
 
@@ -37,7 +37,7 @@ class ServiceBanks:
 
     async def read(self, request: Request, answer: Callable[[Banks], _Answer]) -> _Answer:
         """Return the result of ``answer`` for the current banks. Raises ``ProblemError``."""
-        banks = self._configured()
+        banks = self._require_banks()
         try:
             return await self._call(request, lambda: answer(banks.read()))
         except ProblemError as error:
@@ -47,11 +47,11 @@ class ServiceBanks:
             raise retry_later(BANKS, f"The banks were not read within {self._answer_s:g} s.", RETRY_S, limit) from error
 
     async def change(self, request: Request, prepare: Callable[[], BankChange[_Answer]]) -> _Answer:
-        """Make the change that ``prepare`` returns, and return its answer. Raises ``ProblemError``.
+        """Make the change that ``prepare`` returns, and return the answer of that change. Raises ``ProblemError``.
 
         ``prepare`` runs in the thread of the banks, before they are locked.
         """
-        banks = self._configured()
+        banks = self._require_banks()
         try:
             return await self._call(request, lambda: banks.change(prepare()))
         except ProblemError as error:
@@ -64,13 +64,13 @@ class ServiceBanks:
 
     def check_configured(self) -> None:
         """Raise ``ProblemError`` if no banks are configured."""
-        self._configured()
+        self._require_banks()
 
     def close(self) -> None:
         """Accept no further requests, and wait for the current one."""
         self._workers.close()
 
-    def _configured(self) -> CurrentBanks:
+    def _require_banks(self) -> CurrentBanks:
         if self._banks is None:
             raise ProblemError(
                 NO_BANKS, "This service has no banks. Set banks.url in its configuration, and restart it."
@@ -80,10 +80,10 @@ class ServiceBanks:
     async def _call(self, request: Request, work: Callable[[], _Answer]) -> _Answer:
         # Keeps the connection from being closed in favour of a new one while the request is being worked on.
         request.state.connection_is_needed = True
-        return await self._workers.call(lambda: self._answered(work))
+        return await self._workers.call(lambda: self._run(work))
 
-    def _answered(self, work: Callable[[], _Answer]) -> _Answer:
-        if self._unreachable_at_s is not None and time.monotonic() - self._unreachable_at_s < AWAY_S:
+    def _run(self, work: Callable[[], _Answer]) -> _Answer:
+        if self._unreachable_at_s is not None and time.monotonic() - self._unreachable_at_s < REFUSAL_S:
             raise _banks_unavailable()
         try:
             answer = work()

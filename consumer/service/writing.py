@@ -1,7 +1,7 @@
 """Requests that store, retract and release articles, and their answers.
 
-A request is answered once the store and the sink have the result. If it times out, it may still take effect. Sending
-it again has no further effect, and returns the same verdicts.
+A request is answered once the store and the sink have the result. A request that times out may still take effect.
+Sending it again has no further effect, and returns the same verdicts.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from consumer.service.problems import (
     no_articles,
     outcome_unknown,
     too_many_articles,
-    unreadable,
+    unreadable_body,
 )
 from consumer.store_tools.releases import Attribution, NotFlagged
 from consumer.web.audit_log import AuditLog, ChangeRecord
@@ -78,7 +78,7 @@ def owner_of(caller: Caller | None) -> str:
 async def record(audit_log: AuditLog | None, request: Request, changes: Sequence[ChangeOutcome]) -> None:
     """Append the changes of a request to the audit log, if there is one. Called after storing and before answering.
 
-    Raises ``ProblemError`` if they cannot be recorded; it tells the client to send the request again.
+    Raises ``ProblemError`` if they cannot be recorded; its text tells the client to send the request again.
     """
     if audit_log is None or not changes:
         return
@@ -147,7 +147,7 @@ class Writes:
         replies = await self._replies(pending.submission)
         events = [reply.event for reply in replies if isinstance(reply, RecordVerdict)]
         await record(self._audit_log, request, [_change_outcome("articles.add", event) for event in events])
-        return self._encoded(replies, pending.limits)
+        return self._encode(replies, pending.limits)
 
     async def retract(self, request: Request, article_id: str) -> bytes:
         """Retract an article, and return the event. Raises ``ProblemError``."""
@@ -204,7 +204,7 @@ class Writes:
         except Unanswered as error:
             raise outcome_unknown("The service is stopping.") from error
 
-    def _encoded(self, replies: Sequence[Reply], limits: DecodeLimits) -> bytes:
+    def _encode(self, replies: Sequence[Reply], limits: DecodeLimits) -> bytes:
         results = [
             msgspec.Raw(reply.event.encoded)
             if isinstance(reply, RecordVerdict)
@@ -228,7 +228,7 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
         check_values(body, limits.values_max)
         articles = _BODY_DECODER.decode(body.removeprefix(BOM_UTF8)).articles
     except BadRecord as error:
-        raise unreadable(error, limits) from error
+        raise unreadable_body(error, limits) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable_error(body, limits) from error
     if not articles:
@@ -239,11 +239,11 @@ def _split_articles(body: bytes, limits: DecodeLimits, articles_max: int) -> lis
 
 
 def _unreadable_error(body: bytes, limits: DecodeLimits) -> Exception:
-    """Return the problem of a body that is not JSON, or not a list of articles."""
+    """Return the problem of a body that is not JSON, or not an object with a list of articles."""
     try:
         parse_json(body, limits.values_max)
     except BadRecord as error:
-        return unreadable(error, limits)
+        return unreadable_body(error, limits)
     return no_articles()
 
 
@@ -256,6 +256,7 @@ def _missing_key_error() -> ProblemError:
 
 
 def _owner(caller: Caller | None) -> str:
+    """Return the owner of a key; empty without a token."""
     return "" if caller is None else caller.owner
 
 
@@ -282,8 +283,8 @@ def retraction_name(store: Store, article_id: str, origin: RequestOrigin) -> byt
     """Return the name of a retraction. The same name means the same retraction.
 
     Keys belong to their owners, so two owners may use the same key. All callers without a token are one owner.
-    Earlier versions of dupwatch named tombstones by the key alone, so their owners are unknown. Until its window has
-    ended, such a tombstone answers any caller that sends its key. Raises the store's errors.
+    Earlier versions of dupwatch named tombstones by the key alone, so their owners are unknown. Until the window of
+    such a tombstone has ended, it answers any caller that sends its key. Raises the store's errors.
     """
     earlier = _KEY_NAME % origin.key.encode()
     if _has_tombstone(store, article_id, earlier):

@@ -152,7 +152,7 @@ class Courier:
         The system's resolver cannot be stopped: after the deadline, the thread that waits for it is left behind.
         """
         call = Call(partial(self._resolve, endpoint.host, endpoint.port))
-        if not call.ended(deadline.left_s()):
+        if not call.wait(deadline.left_s()):
             raise DeadlinePassed
         try:
             return call.result()

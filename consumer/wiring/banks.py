@@ -223,7 +223,7 @@ def _cache_writing(cache: BankCache | None, known: KnownTexts) -> Iterator[None]
             yield
     finally:
         # A command may end before the first check.
-        Call(writer.write_if_due).ended(_LAST_WRITE_S)
+        Call(writer.write_if_due).wait(_LAST_WRITE_S)
 
 
 def _read_when_reachable(reader: BankReader, starting: StartUpCalls) -> None:

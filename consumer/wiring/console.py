@@ -36,7 +36,7 @@ from consumer.console.stored_matches import MatchSearch
 from consumer.judge.settings import JudgeSettings
 from consumer.kafka.source.rebalances import PartitionsRebalanced
 from consumer.lifecycle.background import StartUpCalls
-from consumer.lifecycle.heap import trimming
+from consumer.lifecycle.heap import periodic_trim
 from consumer.lifecycle.retry import RetrySubject, RetryUntilReachable
 from consumer.lifecycle.stopping import StopSignal
 from consumer.lifecycle.thread_progress import ThreadProgress
@@ -299,7 +299,7 @@ def prepared_console(
     store, fixed_person = (None, None) if demo is None else demo
     check_sink(config)
     with ExitStack() as resources:
-        resources.enter_context(trimming())
+        resources.enter_context(periodic_trim())
         if store is None:
             config = completed_config(config)
         lexicon = components.lexicon_of(config)

@@ -160,7 +160,7 @@ def begin_again(config: Config, subscription: TopicSubscription) -> int:
         closing(GroupTopics(settings, [subscription.topic])) as topics,
         closing(ConsumerGroup(settings, subscription.group)) as group,
     ):
-        marks = topics.marks()
+        marks = topics.watermarks()
         group.commit({partition: CommittedOffset(low) for partition, (low, _) in marks.items()})
     return sum(high - low for low, high in marks.values())
 
@@ -172,7 +172,7 @@ def has_read_events(config: Config, subscription: TopicSubscription) -> bool:
         closing(GroupTopics(settings, [subscription.topic])) as topics,
         closing(ConsumerGroup(settings, subscription.group)) as group,
     ):
-        marks = topics.marks()
+        marks = topics.watermarks()
         committed = group.committed([*marks])
     return any(place.offset > marks[partition][0] for partition, place in committed.items())
 

@@ -130,7 +130,7 @@ class TopicEventSink(EventSink):
     @contextmanager
     def opened(self) -> Iterator[KafkaSink]:
         """Yield the sink. Raises ``SinkError`` if a topic is missing; the client would silently wait for it."""
-        with self._sink_for(*self._topics.written) as sink:
+        with self._sink_for(*self._topics.written_topics) as sink:
             yield sink
 
     @override

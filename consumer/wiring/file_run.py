@@ -21,7 +21,7 @@ from consumer.files.checkpoint import (
     temporary_path,
 )
 from consumer.files.clean_feed import CleanFeed
-from consumer.files.distinct_files import check_apart, check_stream_unwritten, check_streams_apart
+from consumer.files.distinct_files import check_distinct, check_stream_unwritten, check_streams_distinct
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.line_file import check_line_file, check_suffix
@@ -90,7 +90,7 @@ def earlier_checkpoint(config: Config) -> Checkpoint | None:
 
 def continuation(config: Config, path: Path, before: Checkpoint | None, source: FileSource) -> Continuation:
     """Return the sizes of earlier output that the sink keeps, or why the run needs a new file."""
-    if source.streams:
+    if source.is_stream:
         why = f"a run that reads {source.name} always needs a new sink, since it cannot be resumed"
     elif not outlives_run(config):
         why = f"a run with a {config.store.url} store always needs a new sink, since it cannot be resumed"
@@ -104,7 +104,7 @@ def continuation(config: Config, path: Path, before: Checkpoint | None, source: 
 def check_file(source: FileSource, path: Path, found: Continuation, store: DiskLocation | None) -> None:
     """Raise ``ConfigError`` for a file that the run must not write to. Creates and changes nothing."""
     check_suffix(path, "verdicts")
-    check_apart(source, written_files(path), store)
+    check_distinct(source, written_files(path), store)
     check_line_file(path, found.verdicts_bytes, found.why_not_append)
     check_line_file(dead_letters_path(path), found.dead_letters_bytes, found.why_not_append)
 
@@ -237,7 +237,7 @@ def prepared_run(
 
 def _check_articles_apart(config: Config, streams: Streams, source: FileSource) -> None:
     """Raise ``ConfigError`` if the unique articles would be written into the source or among the verdicts."""
-    check_streams_apart(source, [streams.out])
+    check_streams_distinct(source, [streams.out])
     path = sink_file(config)
     check_stream_unwritten(streams.out, {} if path is None else written_files(path))
 
@@ -277,7 +277,7 @@ def _checked_sink(
     opening = replace(feeds.sink_opening(config, hooks, source.name), streams=streams)
     path = sink_file(config)
     if path is None:
-        check_streams_apart(source, streams)
+        check_streams_distinct(source, streams)
         return opening
     found = continuation(config, path, before, source)
     check_file(source, path, found, opening.store)

@@ -14,7 +14,7 @@ from consumer.judge.binding import Binding
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.tally import Tally
 from consumer.lifecycle.background import StartUpCalls
-from consumer.lifecycle.heap import settle_heap, trimming
+from consumer.lifecycle.heap import periodic_trim, settle_heap
 from consumer.lifecycle.interruption import Drain
 from consumer.lifecycle.retry import StoreRetry
 from consumer.lifecycle.stopping import StopSignal
@@ -76,7 +76,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
     feeds.check_pair(config)
     feeds.check_settings(config, create=False)
     with ExitStack() as resources:
-        resources.enter_context(trimming())
+        resources.enter_context(periodic_trim())
         lexicon = components.lexicon_of(config)
         # Faults of the configuration itself are reported before any wait for the store.
         components.judge_settings(config, lexicon)

@@ -10,7 +10,7 @@ from consumer.banks.bank_log import BankLog
 from consumer.config.config import Config
 from consumer.config.sections.service import ServiceSection
 from consumer.lifecycle.background import PeriodicCheck
-from consumer.lifecycle.heap import trimming
+from consumer.lifecycle.heap import periodic_trim
 from consumer.lifecycle.stopping import StopSignal
 from consumer.model.errors import Abandoned, StoppedBeforeStart
 from consumer.model.hooks import Hooks
@@ -134,7 +134,7 @@ class Service(ListeningServer):
 def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[Service]:
     """Open the service at the configured address, and release its resources afterwards. Raises ``ConfigError``."""
     with ExitStack() as resources:
-        resources.enter_context(trimming())
+        resources.enter_context(periodic_trim())
         section, read_limits = config.service, components.read_limits(config)
         limits = InboxLimits(section.inbox_records_max, section.inbox_bytes_max)
         inbox = Inbox(section.gather_s, limits, read_limits, hooks.report)

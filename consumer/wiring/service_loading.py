@@ -77,7 +77,9 @@ def build_sink(config: Config, streams: Streams, hooks: Hooks, proceed: Callable
     kind = sink_of(config.sink.url)
     if kind.has_transactions and is_exactly_once(config):
         raise ConfigError('dupwatch serve delivers verdicts at least once: set kafka.delivery = "at-least-once" for it')
-    opening = replace(sink_opening(config, hooks, FEED), streams=streams, what="verdicts on requests", proceed=proceed)
+    opening = replace(
+        sink_opening(config, hooks, FEED), streams=streams, output_name="verdicts on requests", proceed=proceed
+    )
     kind.check_remote(config.sink.url, opening)
     return AnsweringSink(kind.open(config.sink.url, opening).sink)
 

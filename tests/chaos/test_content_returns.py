@@ -13,7 +13,7 @@ import pytest
 from consumer.judge.detector import Detector
 from consumer.judge.events import reference_in
 from consumer.model.verdict import decode_verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.store_tools.inspection import verify
 from storage.hbase.store import HbaseStore
 from storage.interface import Store
@@ -184,7 +184,7 @@ def test_a_mixed_feed_keeps_what_brute_force_keeps(store: Store, upkeep: Upkeep)
     feed = mixed_feed(FEED, "upkeep")[:FEED]
     clock = ticking()
     events: list[bytes] = []
-    batches = [part for at in range(0, FEED, BATCH) for part in distinct_ids(feed[at : at + BATCH])]
+    batches = [part for at in range(0, FEED, BATCH) for part in parts_with_distinct_ids(feed[at : at + BATCH])]
     for number, batch in enumerate(batches):
         events += [event.encoded for event in Detector(store, SETTINGS, clock).judge(batch)]
         if number % BATCHES_AN_UPKEEP == 0:

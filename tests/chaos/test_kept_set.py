@@ -13,7 +13,7 @@ from consumer.judge.detector import Detector
 from consumer.judge.known_originals import KnownOriginals
 from consumer.judge.settings import SourceRule
 from consumer.model.verdict import decode_verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.store_tools.inspection import verify
 from storage.interface import Store
 from storage.memory import MemoryStore
@@ -60,7 +60,9 @@ def ticking() -> Callable[[], int]:
 def judge_all(detector: Detector, feed: Sequence[Arrived], batch_size: int) -> list[bytes]:
     """The events of the whole feed, cut as the pipeline cuts it."""
     batches = (feed[at : at + batch_size] for at in range(0, len(feed), batch_size))
-    return [event.encoded for batch in batches for part in distinct_ids(batch) for event in detector.judge(part)]
+    return [
+        event.encoded for batch in batches for part in parts_with_distinct_ids(batch) for event in detector.judge(part)
+    ]
 
 
 def kept_of(feed: Sequence[Arrived], events: Sequence[bytes]) -> set[bytes]:
@@ -102,7 +104,7 @@ def test_the_kept_set_is_that_of_brute_force_in_batches_that_no_id_cuts_short(
 ) -> None:
     """As above, without ids that come again: the largest batch is the whole feed."""
     unrepeated = portion(kind, mixed_feed(1_200, "unrepeated", ids_repeat=False))
-    assert len(list(distinct_ids(unrepeated))) == 1
+    assert len(list(parts_with_distinct_ids(unrepeated))) == 1
     events = judge_all(Detector(store, SETTINGS, ticking()), unrepeated, batch_size)
     assert kept_of(unrepeated, events) == kept_by_brute_force(unrepeated)
 

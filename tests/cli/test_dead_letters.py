@@ -132,6 +132,8 @@ def test_a_file_that_is_being_written(sink: Path) -> None:
     path.write_bytes(whole + whole)
     assert [letter.position for letter in letters.letters()] == ["1", "2", "3"]
     assert letters.progress() == (len(whole), len(whole))
+    found = [letters.letter(position) for position in ("3", "4")]
+    assert [letter and letter.position for letter in found] == ["3", None], "one letter can be read after all letters"
 
 
 @pytest.mark.parametrize("line", [b"{}", b"\xff", b'{"id": "a1"}', b"[" * 100_000, b""])

@@ -48,7 +48,7 @@ class Run:
 
     tally = Tally(versions=1_200, kept=700, duplicates=500, replays=100)
     adopted = AdoptionCounts(kept=600, duplicates=400, flagged_now=30, kept_now=20)
-    ahead = 7
+    adopted_ahead = 7
 
     def progress(self) -> tuple[int, int]:
         """Return the progress."""

@@ -305,7 +305,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_no_sink(resumed: Resumed) ->
 @pytest.mark.parametrize(
     ("sink", "why"),
     [
-        ("kafka://127.0.0.1:1/judged", "a kafka:// sink needs a kafka:// source; a file is judged into a file"),
+        ("kafka://127.0.0.1:1/judged", "a kafka:// sink needs a kafka:// source; name a file for the verdicts"),
         ("nowhere:", "nowhere: is a sink of dupwatch serve; name a file, which is created, or -"),
     ],
 )

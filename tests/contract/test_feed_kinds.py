@@ -176,7 +176,7 @@ def test_a_source_without_an_end_ends_when_it_is_closed(fed: Fed) -> None:
     opened, _ = fed.open()
     batches = opened.source.batches()
     taken(batches, len(fed.values))
-    if fed.side.lasting:
+    if fed.side.is_lasting:
         opened.source.close()
     assert next(batches, None) is None
 
@@ -217,7 +217,7 @@ def test_a_batch_that_was_given_up_comes_again(fed: Fed) -> None:
     (first,) = taken(batches, 1)
     journal.begin(first.end)
     journal.abandon()
-    if not fed.side.lasting:
+    if not fed.side.is_lasting:
         opened.source.close()
         outputs.verdicts.close()
         if not fed.resumes:

@@ -5,7 +5,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from consumer.judge.detector import Detector
-from consumer.lifecycle.heap import trimming
+from consumer.lifecycle.heap import periodic_trim
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place
 from storage.hbase.store import HbaseStore
@@ -28,7 +28,7 @@ def judge_apart(url: str, asked: "Connection[Done | None, str | None]", rows: Se
     store = HbaseStore.open(parse_place(url), HbaseOptions())
     detector = Detector(store, SETTINGS, now_ms)
     # As in a consumer: large pieces go back to the system as soon as they are freed.
-    with trimming():
+    with periodic_trim():
         asked.send(None)
         while (name := asked.recv()) is not None:
             crowded, postings = detector.tally.crowded_rows, detector.tally.postings_read

@@ -17,10 +17,10 @@ from confluent_kafka.admin import AdminClient
 
 from consumer.cli.options import command_config
 from consumer.kafka import groups
-from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset, ConsumerGroup
+from consumer.kafka.groups import FILLING_NOTE, SWITCHED_NOTE, CommittedOffset, ConsumerGroup
 from consumer.kafka.offset_metadata import Note
 from consumer.lifecycle.stopping import StopSignal
-from consumer.migration.building import prepared_migration
+from consumer.migration.building import open_migration
 from consumer.migration.migration import MigrationPlan
 from consumer.model.errors import ConfigError, SourceError, StoreMismatch
 from consumer.model.hooks import Hooks
@@ -356,7 +356,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
         old_one.wait_ready()
         with migrating(topics, judged, new, tmp_path) as killed:
             wait_for(lambda: killed.says("Stop the consumers of that group"))
-        assert notes(topics) == {FILLING}
+        assert notes(topics) == {FILLING_NOTE}
         with running(topics, new, tmp_path, *NEW, *new_group(topics)) as early:
             assert early.process.wait(END_S) == 2
             assert "is being filled" in " ".join(early.log.read_text().split())
@@ -370,7 +370,7 @@ def test_killed_it_goes_on_and_new_consumers_wait(topics: Topics, judged: str, t
     assert (report["filled"]["articles"], report["filled"]["filled_before"]) == (20, 0)
     assert report["taken_over"]["would_be_flagged"] == 4
     # Beside it stands what the old group knew of each partition.
-    assert {note.migrate for note in notes(topics)} == {SWITCHED.migrate}
+    assert {note.migrate for note in notes(topics)} == {SWITCHED_NOTE.migrate}
     assert sorted(stored_events(new)) == sorted(f"a{number}" for number in range(50, 120))
     assert {name: count - sent[name] for name, count in sizes(topics).items()} == {
         "duplicates": 4, "verdicts": 20, "unique": 0, "dead-letters": 0, "floods": 0, "stories": 0,
@@ -449,7 +449,7 @@ def sizes(topics: Topics) -> dict[str, int]:
     """How many messages each topic of the sink has."""
     settings = {"bootstrap.servers": topics.address}
     with closing(groups.GroupTopics(settings, [topics.sink(name) for name in SINKS])) as asked:
-        marks = asked.marks()
+        marks = asked.watermarks()
     return {name: sum(high for (topic, _), (_, high) in marks.items() if topic == topics.sink(name)) for name in SINKS}
 
 
@@ -583,5 +583,5 @@ def begin(topics: Topics, old: str, new: str, from_group: str | None = None, set
         source__url=topics.url(), store__url=new, kafka__group=f"{topics.prefix}-new",
     )  # fmt: skip
     moves = MigrationPlan(from_group or topics.prefix, old)
-    with prepared_migration(chosen, moves, Hooks(), StopSignal()) as ready:
+    with open_migration(chosen, moves, Hooks(), StopSignal()) as ready:
         ready.run()

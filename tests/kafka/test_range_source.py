@@ -72,7 +72,7 @@ def test_partitions_are_merged_by_the_times_of_their_messages(address: str) -> N
 
 def test_little_is_held_and_nothing_is_lost(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a share of a few records the partitions are read in turns, and give the same."""
-    monkeypatch.setattr(range_source, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(range_source, "_KEPT_BYTES_MAX", 0)
     monkeypatch.setattr(range_source, "_SHARE_BYTES_MIN", 5_000)
     monkeypatch.setattr(range_source, "_CONSUME_MAX", 10)
     # One partition is far behind the others, so that these have to wait.

@@ -134,7 +134,7 @@ def test_records_pile_up_to_full_batches_while_one_is_judged(kafka_address: str)
         until(lambda: member.begun is not None)
         for number in range(1, 11):
             send(kafka_address, topic, [number], 1)
-        until(lambda: member.source._handover.partitions.waiting() == 10)
+        until(lambda: member.source._handover.partitions.buffered() == 10)
         member.go_on.set()
         until(lambda: len(member.finished()) == 11)
         assert [len(batch) for batch in member.batches] == [1, 10]
@@ -257,7 +257,7 @@ def test_paused_partitions_are_read_to_the_end_later(kafka_address: str) -> None
         until(lambda: first.watched.pauses == [True])
         time.sleep(0.3)
         beats = first.watched.beats
-        assert first.source._handover.partitions.waiting() <= 3 * SMALL.batch_records_max
+        assert first.source._handover.partitions.buffered() <= 3 * SMALL.batch_records_max
         until(lambda: first.watched.beats > beats)
         first.go_on.set()
         until(lambda: len(first.finished()) == 2000)
@@ -274,13 +274,13 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
         first.hold()
         send(kafka_address, topic, range(400))
         until(lambda: first.watched.pauses == [True])
-        waiting = first.source._handover.partitions.waiting()
+        waiting = first.source._handover.partitions.buffered()
         until(lambda: len(second.finished()) == 200)
         second.close()
         until(lambda: first.watched.partitions == 2)
         send(kafka_address, topic, range(400, 600))
         time.sleep(0.7)
-        assert first.source._handover.partitions.waiting() == waiting
+        assert first.source._handover.partitions.buffered() == waiting
         first.go_on.set()
         until(lambda: len(group.answered()) >= 600)
         assert group.answered() == list(range(600))

@@ -15,7 +15,7 @@ import pytest
 
 from consumer.judge.detector import Detector
 from consumer.model.verdict import decode_verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from storage.memory import MemoryStore
 from storage.records import StoredVersion, Tombstone, Version, id_hash, stretch_reference
 from tests.builders import TIME_MS, make_tombstone
@@ -120,7 +120,7 @@ def judge_with_crashes(messages: Sequence[Message], random: Random) -> MemorySto
         crash_at = random.randint(1, 40) if crashes else 0
         detector = Detector(crashing(store, crash_at), SETTINGS, stands_still)
         try:
-            for part in distinct_ids(batch):
+            for part in parts_with_distinct_ids(batch):
                 detector.judge(part)
         except Crashed:
             crashes -= 1

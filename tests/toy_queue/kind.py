@@ -121,5 +121,5 @@ QUEUE: Final = FeedKind(
     name="queue",
     form=f"{SCHEME}FOLDER",
     pattern=f"{SCHEME}.*",
-    source=SourceAdapter(open=open_queue, check=check_queue, lasting=True),
+    source=SourceAdapter(open=open_queue, check=check_queue, is_lasting=True),
 )

@@ -118,7 +118,7 @@ def _count_words(feed: str, output: str, config: Config, console: Console) -> _C
 def _check_output(source: FileSource, output: str) -> None:
     """Raise ``ConfigError`` if the table would overwrite the feed."""
     try:
-        is_source = output != STREAM and source.is_file(Path(output).stat())
+        is_source = output != STREAM and source.is_same_file(Path(output).stat())
     except OSError:
         return
     if is_source:

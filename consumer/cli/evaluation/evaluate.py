@@ -32,7 +32,7 @@ from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.errors import ConfigError
 from consumer.model.verdict import Verdict
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.text.counts import counted
 from consumer.wiring.components import engine, judge_settings, lexicon_of, version_builder
 from consumer.wiring.stores import unstored_binding
@@ -252,7 +252,7 @@ def _verdicts(
         )
         arrivals = [ArrivalTime(0, len(ids) + place) for place in range(len(articles))]
         ids.update(article.id for article in articles)
-        for group in distinct_ids(builder.versions(articles, arrivals, fingerprints)):
+        for group in parts_with_distinct_ids(builder.versions(articles, arrivals, fingerprints)):
             yield from (event.verdict for event in detector.judge(group))
 
 

@@ -67,7 +67,7 @@ def check(
         chosen = _without_files(chosen)
     judge_settings(chosen, lexicon_of(chosen))
     configured_secret(chosen)
-    is_lasting = feeds.source_side(chosen).lasting
+    is_lasting = feeds.source_side(chosen).is_lasting
     if is_lasting:
         feeds.check_pair(chosen)
         exposure_of(chosen, lambda _: None)

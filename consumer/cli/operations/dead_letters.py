@@ -18,7 +18,7 @@ from consumer.cli.results import answer, results, write_json
 from consumer.config.config import Config
 from consumer.kafka.sink.letter_replay import LetterReplay, ReplayRefused
 from consumer.kafka.sink.topic_letters import TopicLetterReader
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError
 from consumer.model.letter import Letter, LetterFilter, LetterReader
@@ -146,18 +146,18 @@ def replay(
     brokers, topic = letters_topic(chosen)
     options = kafka_options(chosen)
     stopping = StopSignal()
-    with stopping.listening(), TopicLetterReader(brokers, topic, options) as letters:
+    with stopping.handle_signals(), TopicLetterReader(brokers, topic, options) as letters:
         ahead_ms_max = int(chosen.kafka.ahead_s_max * MS_PER_S)
         letter_replay = LetterReplay(brokers, options, topic, to, ahead_ms_max, dry_run=dry_run)
         selected = itertools.islice(filter(selection.takes, letters.letters()), limit)
-        refused = _send(letter_replay, letters, stopping.between(selected), rate, stopping)
+        refused = _send(letter_replay, letters, stopping.until_requested(selected), rate, stopping)
     sent = letter_replay.sent
     counts = {"sent": 0 if dry_run else sent, "would_be_sent": sent if dry_run else 0, "refused": refused}
     rows = {"would be sent" if dry_run else "sent": f"{sent}", "refused": f"{refused}"}
     answer(json=json, lines=[counts], text=[render.value_table("Replayed", rows.items())])
     if stopping.requested_by is not None:
         render.console(stderr=True).print("Stopped.")
-        raise typer.Exit(SIGNALLED + stopping.requested_by)
+        raise typer.Exit(SIGNAL_EXIT_BASE + stopping.requested_by)
 
 
 def _named_sink(letters: str | None, sink: str | None) -> str | None:

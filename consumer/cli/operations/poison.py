@@ -38,7 +38,7 @@ def list_(
     """
     chosen = command_config(config, overrides, source__url=source, kafka__group=group)
     with held_partitions(chosen) as found:
-        partitions = found.waiting()
+        partitions = found.partitions()
     with results():
         if json:
             write_json([_json_fields(partition) for partition in partitions])

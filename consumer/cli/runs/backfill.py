@@ -24,7 +24,7 @@ from consumer.files.backfill_state import BackfillState, default_state, named_st
 from consumer.files.checkpoint import checkpoint_path
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.pipeline.feed_kind import Streams
@@ -78,7 +78,7 @@ def backfill(
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping, archive=True) as ready:
+    with stopping.handle_signals(), prepared_run(chosen, streams, hooks, stopping, archive=True) as ready:
         if notice is not None:
             console.print(render.plain(notice))
         console.print(f"Progress is saved in {render.plain(str(checkpoint_path(state_file)))}")
@@ -98,7 +98,7 @@ def backfill(
         raise refusal
     if stopping.requested_by is not None:
         console.print("Stopped; rerun to resume.")
-        raise typer.Exit(SIGNALLED + stopping.requested_by)
+        raise typer.Exit(SIGNAL_EXIT_BASE + stopping.requested_by)
 
 
 def _state(config: Config, file: str | None) -> BackfillState:

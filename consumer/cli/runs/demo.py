@@ -157,7 +157,7 @@ def demo(
     console = render.console(stderr=True)
     stopping = _EndOfFeed()
     with ExitStack() as stack:
-        stack.enter_context(stopping.listening())
+        stack.enter_context(stopping.handle_signals())
         address = stack.enter_context(mock_cluster([TOPIC, *_topic_names()]))
         folder = stack.enter_context(TemporaryDirectory(prefix="dupwatch-demo-"))
         chosen = _demo_config(

@@ -32,7 +32,7 @@ def run_lasting(config: Config, *, show: bool) -> None:
 
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
-    with stopping.listening(), prepared_lasting_run(config, streams, hooks, stopping) as ready:
+    with stopping.handle_signals(), prepared_lasting_run(config, streams, hooks, stopping) as ready:
         if show:
             hooks.on(BatchCommitted, lambda batch: show_flags(console, ready.store, batch.verdicts))
         enforce_stop(stopping, ready.health.note_stopping, config.kafka.drain_s + ENDING_S)

@@ -11,8 +11,8 @@ from rich.table import Table
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, JsonOption, SchemeOption, SetOption, WorkersOption, command_config
 from consumer.cli.results import results, write_json
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
-from consumer.migration.building import prepared_migration
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
+from consumer.migration.building import open_migration
 from consumer.migration.migration import FillCaughtUp, Migration, MigrationPlan, TextsCopied, WindowGap
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
@@ -129,7 +129,7 @@ def migrate(
     reporter = Reporter(console, progress, from_group)
     plan = MigrationPlan(from_group, from_store, allow_gap)
     began_s = time.monotonic()
-    with stopping.listening(), prepared_migration(chosen, plan, Hooks(reporter), stopping) as ready:
+    with stopping.handle_signals(), open_migration(chosen, plan, Hooks(reporter), stopping) as ready:
         console.print(
             f"Filling {render.plain(chosen.store.url)} for the group {render.plain(chosen.kafka.group)}; the old group"
             f" is {render.plain(from_group)}."
@@ -146,7 +146,7 @@ def migrate(
         console.print(f"Switched. Start the consumers of {render.plain(chosen.kafka.group)} with the new store.")
         return
     console.print("Stopped before the switch; rerun to resume.")
-    raise typer.Exit(SIGNALLED + (stopping.requested_by or 0))
+    raise typer.Exit(SIGNAL_EXIT_BASE + (stopping.requested_by or 0))
 
 
 def _json_fields(run: Migration, reporter: Reporter, *, switched: bool) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _json_fields(run: Migration, reporter: Reporter, *, switched: bool) -> dict[
         "taken_over": {
             "kept": adopted.kept,
             "duplicates": adopted.duplicates,
-            "not_committed": run.ahead,
+            "not_committed": run.adopted_ahead,
             "would_be_flagged": adopted.flagged_now,
             "would_be_kept": adopted.kept_now,
         },
@@ -182,7 +182,7 @@ def table(run: Migration, reporter: Reporter, seconds: float) -> Table:
         "      duplicate by the new settings": adopted.flagged_now,
         "    duplicate": adopted.duplicates,
         "      unique by the new settings": adopted.kept_now,
-        "    judged but not committed by the old group": run.ahead,
+        "    judged but not committed by the old group": run.adopted_ahead,
         "  already filled": tally.replays,
         "  judged again, no old verdict": (tally.versions - tally.replays - adopted.kept - adopted.duplicates),
         "retractions": tally.retractions,

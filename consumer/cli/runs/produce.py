@@ -18,7 +18,7 @@ from consumer.kafka.client_settings import TopicsAddress, parse_kafka, producer_
 from consumer.kafka.clients import waiting_for_brokers
 from consumer.kafka.feed_sender import FeedSender
 from consumer.kafka.sink.outgoing import ANY_PARTITION
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
 from consumer.wiring import components
@@ -71,8 +71,8 @@ def produce(
             0 if in_order else ANY_PARTITION,
         )
         began_s = time.monotonic()
-        with stopping.listening(), render.progress(console) as progress:
-            sender.send(stopping.between(source.batches()), rate, _wait_function(stopping, progress, source))
+        with stopping.handle_signals(), render.progress(console) as progress:
+            sender.send(stopping.until_requested(source.batches()), rate, _wait_function(stopping, progress, source))
             with waiting_for_brokers(place.brokers):
                 sender.finish()
     finally:
@@ -80,7 +80,7 @@ def produce(
     console.print(f"Sent to {place.names[0]}: {counted(sender.sent, 'record')} in {time.monotonic() - began_s:.1f} s")
     show_blank_lines(console, source)
     if stopping.requested_by is not None:
-        raise typer.Exit(SIGNALLED + stopping.requested_by)
+        raise typer.Exit(SIGNAL_EXIT_BASE + stopping.requested_by)
 
 
 def _topic(config: Config) -> TopicsAddress:

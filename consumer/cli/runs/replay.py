@@ -15,7 +15,7 @@ from consumer.cli.runs.feed_report import FeedReport
 from consumer.config.config import Config
 from consumer.judge.tally import Tally
 from consumer.kafka.offset_range import OffsetRange, parse_bound
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
@@ -77,7 +77,7 @@ def replay(
     hooks = Hooks(feed)
     began_s = time.monotonic()
     with (
-        stopping.listening(),
+        stopping.handle_signals(),
         prepared_replay(chosen, offsets, hooks, stopping, against) as ready,
     ):
         with render.progress(console) as progress:
@@ -90,7 +90,7 @@ def replay(
             _report(ready, consumers_config, against, examples, json=json, dead_letters=feed.dead_letters)
     if stopping.requested_by is not None:
         console.print("Stopped. A rerun starts from the beginning; judged articles keep their verdicts.")
-        raise typer.Exit(SIGNALLED + stopping.requested_by)
+        raise typer.Exit(SIGNAL_EXIT_BASE + stopping.requested_by)
 
 
 def _check_stores_and_sink(chosen: Config, consumers_config: Config, against: str | None) -> None:

@@ -18,7 +18,7 @@ from consumer.decode.codecs import formats_for_help
 from consumer.files.kind import FILE
 from consumer.files.letters import dead_letters_path
 from consumer.files.source import STREAM
-from consumer.lifecycle.stopping import SIGNALLED, StopSignal
+from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError, TooManyDeadLetters
 from consumer.model.hooks import Hooks
@@ -88,7 +88,7 @@ def run(
     )
     if filter_:
         chosen = _filter_config(chosen, emit)
-    if source_side(chosen).lasting:
+    if source_side(chosen).is_lasting:
         from consumer.cli.runs import lasting_run  # noqa: PLC0415  # loading Kafka clients takes 0.1 s
 
         lasting_run.run_lasting(chosen, show=show)
@@ -104,7 +104,7 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
     hooks = Hooks(report)
     streams = Streams(standard_output(), standard_error())
     began_s = time.monotonic()
-    with stopping.listening(), prepared_run(chosen, streams, hooks, stopping, filters=filters) as ready:
+    with stopping.handle_signals(), prepared_run(chosen, streams, hooks, stopping, filters=filters) as ready:
         if ready.resumed_at.line:
             console.print(f"Resuming after line {ready.resumed_at.line} of {render.plain(chosen.source.url)}.")
         if show:
@@ -120,7 +120,7 @@ def _run_to_end(chosen: Config, *, show: bool, filters: bool) -> None:
         raise refusal
     if stopping.requested_by is not None:
         console.print(f"Stopped{'; rerun to resume' if ready.resumable else ''}.")
-        raise typer.Exit(SIGNALLED + stopping.requested_by)
+        raise typer.Exit(SIGNAL_EXIT_BASE + stopping.requested_by)
 
 
 def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLetters | None:
@@ -136,7 +136,7 @@ def run_feed(ready: FileRun, hooks: Hooks, console: Console) -> TooManyDeadLette
 
 def _filter_config(config: Config, emit: str | None) -> Config:
     """Return the configuration of a run with --filter. Raises ``ConfigError`` if such a run is not possible."""
-    if source_side(config).lasting:
+    if source_side(config).is_lasting:
         raise ConfigError(
             "--filter reads a file or standard input; for topics set kafka.unique = true, which writes the unique "
             "articles to PREFIX.unique"

@@ -43,7 +43,7 @@ def serve(
     chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, streams = StopSignal(interrupts=False), Streams(standard_output(), standard_error())
-    with stopping.listening(), service.prepared_service(chosen, streams, Hooks(), stopping) as ready:
+    with stopping.handle_signals(), service.prepared_service(chosen, streams, Hooks(), stopping) as ready:
         where = chosen.store.url
         _run(ready, stopping, chosen.service.drain_s, f"Serving {render.plain(where)} at", "Serving", store=where)
 
@@ -79,7 +79,7 @@ def console(
     chosen = command_config(config, overrides, store__url=store, sink__url=sink)
     logs.set_up(chosen.log.format, chosen.log.level, is_service=True)
     stopping, rebuild_from = StopSignal(interrupts=False), "sink" if rebuild == "topic" else rebuild
-    with stopping.listening(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild_from) as ready:
+    with stopping.handle_signals(), wiring.prepared_console(chosen, Hooks(), stopping, rebuild=rebuild_from) as ready:
         _run(ready, stopping, chosen.console.drain_s, "The console is at", "Console")
 
 

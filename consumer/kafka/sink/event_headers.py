@@ -26,7 +26,7 @@ TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 _EVENT_TYPE: Final = "io.dupwatch.verdict."
 _EVENT_ID_BYTES: Final = 16
 # Characters that a CloudEvents String must not contain (section 3.1 of its core specification).
-_NO_STRING: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+_FORBIDDEN_CHARS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def event_headers(answer: JudgedRecord, source: str | None = None) -> Headers:
@@ -100,7 +100,7 @@ def _attributes(verdict: Verdict, source: str, kind: str, event: str) -> Headers
         _text("ce_time", verdict.decided_at),
         _text("content-type", "application/json"),
     ]
-    if verdict.id and not _NO_STRING.search(verdict.id):
+    if verdict.id and not _FORBIDDEN_CHARS.search(verdict.id):
         attributes.insert(-1, _text("ce_subject", verdict.id))
     return attributes
 

@@ -49,7 +49,7 @@ _LETTER_NAMES: Final = frozenset(
     }
 )
 _DIGITS_MAX: Final = len(str(2**63))
-_CONVERTING: Final = b"VALUE_CONVERTER"
+_CONVERTER_STAGE: Final = b"VALUE_CONVERTER"
 """Connect's name for the stage that converts a record's bytes, where all rejections happen."""
 _BAD_RECORD: Final = b"consumer.errors.BadRecord"
 
@@ -98,7 +98,7 @@ def letter_headers(rejection: Rejection) -> Headers:
     own = own_headers(record.headers)
     # A detail that quotes the input may contain lone surrogates, which UTF-8 cannot encode.
     encoded = [(name, text.encode(errors="backslashreplace")) for name, text in texts.items()]
-    return [*own, *encoded, (STAGE, _CONVERTING), (EXCEPTION, _BAD_RECORD)]
+    return [*own, *encoded, (STAGE, _CONVERTER_STAGE), (EXCEPTION, _BAD_RECORD)]
 
 
 def read_headers(headers: Sequence[Header]) -> LetterHeaders | None:
@@ -149,7 +149,7 @@ def _start(headers: Sequence[Header]) -> int | None:
 def _replays(headers: Iterable[Header]) -> int:
     """Return how often a record was replayed. Any producer may write this header, so invalid values count as 0."""
     value = {name: value for name, value in headers}.get(REPLAYS)  # noqa: C416  # the last header of that name
-    return int(value) if value is not None and value.isdigit() and len(value) <= len(str(2**63)) else 0
+    return int(value) if value is not None and value.isdigit() and len(value) <= _DIGITS_MAX else 0
 
 
 def _number(text: dict[str, str], name: str) -> int:

@@ -70,7 +70,8 @@ class LetterReplay:
     """A replay that sends the records of letters back unchanged, with their key, value, own headers and time.
 
     A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end. With
-    ``to`` all records go to that topic, otherwise each goes to its own. With ``dry_run`` nothing is sent. Raises
+    ``to`` all records go to that topic, without it each goes to its own. With ``dry_run`` nothing is sent. ``sent``
+    counts the letters passed to ``send``, and ``acknowledged`` the records that are in their topics. Raises
     ``ConfigError`` if ``to`` does not exist or is ``letters_topic``, and ``SinkError`` if the brokers do not answer.
     """
 
@@ -115,7 +116,10 @@ class LetterReplay:
         return target
 
     def pace(self, rate: float, began_s: float, stopped: Callable[[], bool]) -> None:
-        """Wait until the next letter is due at ``rate`` a second since ``began_s`` (monotonic), or ``stopped``."""
+        """Wait until the next letter is due at ``rate`` a second since ``began_s`` (monotonic).
+
+        Returns early once ``stopped`` returns true, and at once with ``dry_run``.
+        """
         while self._producer is not None and not stopped():
             wait_s = began_s + self.sent / rate - time.monotonic()
             if wait_s <= 0:
@@ -137,7 +141,7 @@ class LetterReplay:
         self._check()
 
     def _produce(self, producer: Producer, letter: _SentLetter) -> None:
-        message = self._times.dated(letter.message)
+        message = self._times.with_accepted_time(letter.message)
         on_delivery = partial(self._delivered, letter, message.timestamp_ms)
         try:
             produce(producer, message, on_delivery, partial(self._make_room, producer))

@@ -25,7 +25,7 @@ class Outbox(Protocol):
         ...
 
     def flush(self) -> None:
-        """Wait until all messages are in their topics. Do nothing without new messages since the last flush."""
+        """Wait until all messages are in their topics. Does nothing without new messages since the last flush."""
         ...
 
     def close(self) -> None:
@@ -52,9 +52,9 @@ class OutboxOutput(Output):
 class AtLeastOnceOutbox(Outbox):
     """An outbox whose ``flush`` waits until all in-sync replicas have acknowledged every message.
 
-    ``settings`` come from ``producer_settings`` without ``transactional``. So the messages of a partition keep their
-    order, and no message times out while the brokers are unreachable. ``proceed`` is called several times a second
-    during a wait; an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
+    ``settings`` come from ``producer_settings`` without ``transactional``. With them, the messages of a partition keep
+    their order, and no message times out while the brokers are unreachable. ``proceed`` is called several times a
+    second during a wait; an exception from it ends the wait. Raises ``ConfigError`` if the settings are wrong.
 
     ``times`` decides which messages keep their record's time. If a topic refuses such a time, all messages since the
     last flush are sent again.
@@ -72,7 +72,7 @@ class AtLeastOnceOutbox(Outbox):
     @override
     def send(self, message: OutgoingMessage) -> None:
         self._sent.append(message)
-        failed = self._require_producer().send(self._times.dated(message))
+        failed = self._require_producer().send(self._times.with_accepted_time(message))
         if failed is not None:
             raise refusal_error(failed)
 

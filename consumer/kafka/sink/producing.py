@@ -118,7 +118,7 @@ class MessageProducer:
         return None
 
     def flush(self) -> Sequence[FailedMessage]:
-        """Wait until all messages are answered, one is refused, or the producer fails. Return the refused messages.
+        """Wait until all messages are acknowledged, one is refused, or the producer fails. Return the refused messages.
 
         Unlike ``settle``, it does not wait for the messages after a refused one.
         """
@@ -144,7 +144,7 @@ class MessageProducer:
         self._call(self.client.poll, wait_s)
 
     def forget_failed(self) -> None:
-        """Forget the refused messages, because their batch was given up."""
+        """Forget the refused messages, because their batch was given up or is sent again."""
         self.serve(0)
         self._reports.failed.clear()
 
@@ -205,7 +205,7 @@ def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
 
 
 def is_permanent(error: KafkaError) -> bool:
-    """Return whether the same message would always be refused."""
+    """Return whether the same message is refused until somebody follows the advice in ``refusal_error``."""
     return error.code() in _ADVICE
 
 

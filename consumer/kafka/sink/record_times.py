@@ -19,7 +19,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.record import Headers
 from storage.clock import Clock
 
-_REFUSED: Final = frozenset(
+_TIME_REFUSALS: Final = frozenset(
     {
         KafkaError.INVALID_TIMESTAMP,
         # The client reports only this for a batch with several such records.
@@ -44,11 +44,11 @@ class RecordTimes:
 
     def __init__(self, clock: Clock, ahead_ms_max: int, hooks: Hooks) -> None:
         self._clock = clock
-        self._first = _Bounds(None, ahead_ms_max)
+        self._initial_bounds = _Bounds(None, ahead_ms_max)
         self._hooks = hooks
         self._bounds: dict[str, _Bounds] = {}
 
-    def dated(self, message: OutgoingMessage) -> OutgoingMessage:
+    def with_accepted_time(self, message: OutgoingMessage) -> OutgoingMessage:
         """Return the message to send: its time, if it has one, may be moved into a header."""
         if message.timestamp_ms is None or self._accepts(message.topic, message.timestamp_ms):
             return message
@@ -59,9 +59,9 @@ class RecordTimes:
         """Narrow the bounds by refused messages. Return whether any message would now be sent with another time."""
         learned = False
         for failed in failures:
-            if failed.timestamp_ms is None or failed.error.code() not in _REFUSED:
+            if failed.timestamp_ms is None or failed.error.code() not in _TIME_REFUSALS:
                 continue
-            bounds = self._bounds.get(failed.topic, self._first)
+            bounds = self._bounds.get(failed.topic, self._initial_bounds)
             ahead_ms = failed.timestamp_ms - self._clock()
             if ahead_ms > 0:
                 # The distance shrinks with every attempt, so only 0 is safe.
@@ -77,7 +77,7 @@ class RecordTimes:
         if time_ms <= 0:
             # The client takes 0 as the time of sending, and no record is older than 1970.
             return False
-        bounds = self._bounds.get(topic, self._first)
+        bounds = self._bounds.get(topic, self._initial_bounds)
         ahead_ms = time_ms - self._clock()
         if ahead_ms > 0:
             return ahead_ms <= bounds.ahead_ms

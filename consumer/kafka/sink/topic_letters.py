@@ -26,7 +26,7 @@ from consumer.model.record import Headers
 
 _REQUEST_TIMEOUT_S: Final = 10.0
 _POLL_S: Final = 0.5
-_SILENCE_S: Final = 30.0
+_SILENCE_S_MAX: Final = 30.0
 
 
 class TopicDeadLetters(OutboxOutput, DeadLetterSink):
@@ -132,15 +132,18 @@ class TopicLetterReader(LetterReader):
         return [span for span in ranges if span.low < span.high]
 
     def _messages(self, span: _Range) -> Iterator[Message]:
-        """Yield the messages of a range. Offsets that were deleted or end a transaction have no message."""
+        """Yield the messages of a range. Offsets that were deleted or end a transaction have no message.
+
+        Raises ``SourceError``.
+        """
         self._consumer.assign([TopicPartition(self._topic, span.partition, span.low)])
         answered_s = time.monotonic()
         position = span.low
         while True:
             message = self._consumer.poll(_POLL_S)
             if message is None:
-                if time.monotonic() - answered_s > _SILENCE_S:
-                    raise SourceError(f"the topic {self._topic} cannot be read: no answer for {_SILENCE_S:.0f} s")
+                if time.monotonic() - answered_s > _SILENCE_S_MAX:
+                    raise SourceError(f"the topic {self._topic} cannot be read: no answer for {_SILENCE_S_MAX:.0f} s")
                 continue
             answered_s = time.monotonic()
             error = message.error()
@@ -159,7 +162,7 @@ class TopicLetterReader(LetterReader):
 
     def _cannot_unpack(self, error: KafkaError, partition: int, position: int, offset: int) -> None:
         key = (self._topic, partition)
-        if is_final(error, self._attempts.failed(key, position, offset)):
+        if is_final(error, self._attempts.count_failure(key, position, offset)):
             raise SourceError(
                 f"{unpack_failure(error, key, offset)}. Delete the records of the partition up to the end of the batch"
                 " (kafka-delete-records.sh), or show the letters outside it one by one: dupwatch dead-letters show"

@@ -21,7 +21,7 @@ from consumer.model.verdict import BankMention
 
 @dataclass(frozen=True, slots=True)
 class MessageRouting:
-    """The messages of each event, and the topics that they go to.
+    """The choice of messages for each event, and of the topics that they go to.
 
     ``headers_of`` returns the headers of a verdict, ``side_headers_of`` those of another event, given its schema.
     """
@@ -30,7 +30,7 @@ class MessageRouting:
     headers_of: Callable[[JudgedRecord], Headers]
     side_headers_of: Callable[..., Headers] = side_headers
 
-    def judged(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
+    def verdict_messages(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
         """Yield the messages of one judged record."""
         topics, outcome, key = self.topics, answer.event.verdict.outcome, answer.event.verdict.id.encode()
         if outcome == "duplicate" or topics.verdicts:
@@ -48,7 +48,7 @@ class MessageRouting:
         if matched is not None:
             yield OutgoingMessage(topics.bank_matches_topic, key, matched, self.side_headers_of(answer, BANK_MATCH))
 
-    def released(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
+    def release_messages(self, answer: JudgedRecord) -> Iterator[OutgoingMessage]:
         """Yield the messages of a release; if its record is available, the article returns to the clean feed."""
         key, headers = answer.event.verdict.id.encode(), self.headers_of(answer)
         yield OutgoingMessage(self.topics.duplicates_topic, key, answer.event.encoded, headers)
@@ -57,7 +57,7 @@ class MessageRouting:
         if self.topics.unique and answer.record.partition is not None:
             yield from _clean_feed_messages(answer, self.topics.unique_topic)
 
-    def retroactive(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> OutgoingMessage:
+    def match_message(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> OutgoingMessage:
         """Return the message with the event ``match``: a stored article repeats an item that was added later."""
         headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
         return OutgoingMessage(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
@@ -73,12 +73,12 @@ class KafkaSink(OutboxOutput, ReleasingSink):
     @override
     def emit(self, answers: Sequence[JudgedRecord]) -> None:
         for answer in answers:
-            for message in self._messages.judged(answer):
+            for message in self._messages.verdict_messages(answer):
                 self.outbox.send(message)
 
     @override
     def release(self, answer: JudgedRecord) -> None:
-        for message in self._messages.released(answer):
+        for message in self._messages.release_messages(answer):
             self.outbox.send(message)
 
     def announce(self, topic: str, key: str, event: bytes) -> None:
@@ -87,7 +87,7 @@ class KafkaSink(OutboxOutput, ReleasingSink):
 
     def report_match(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> None:
         """Send the event ``match``: a stored article repeats an item that was added later."""
-        self.outbox.send(self._messages.retroactive(answer, mention, match))
+        self.outbox.send(self._messages.match_message(answer, mention, match))
 
     def dead_letters(self) -> TopicDeadLetters:
         """Return the sink of dead letters for the same prefix."""

@@ -95,7 +95,7 @@ class TransactionalOutbox(Outbox):
     @override
     def send(self, message: OutgoingMessage) -> None:
         self._begin()
-        failed = self._require_producer().send(self._times.dated(message))
+        failed = self._require_producer().send(self._times.with_accepted_time(message))
         if failed is not None:
             raise self._refusal([failed])
 
@@ -145,7 +145,10 @@ class TransactionalOutbox(Outbox):
         self._renewals = 0
 
     def abort(self) -> None:
-        """Void all messages since the last commit. Waits at most two seconds; the brokers do the rest."""
+        """Void all messages since the last commit. Waits at most three seconds; the brokers do the rest.
+
+        Raises ``SinkError`` if another producer has taken over.
+        """
         if self._begun_s is None:
             return
         producer = self._require_producer()
@@ -176,7 +179,7 @@ class TransactionalOutbox(Outbox):
 
     def _abort(self, producer: MessageProducer) -> None:
         call = Call(producer.client.abort_transaction)
-        if not call.ended(ABORT_WAIT_S):
+        if not call.wait(ABORT_WAIT_S):
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # as above
         call.result()
 
@@ -222,7 +225,7 @@ class TransactionalOutbox(Outbox):
         """
         while True:
             attempt = Call(call)
-            while not attempt.ended(SLICE_S):
+            while not attempt.wait(SLICE_S):
                 self._wait_on(until_s, self._require_producer().last_error)
             try:
                 attempt.result()

@@ -18,16 +18,16 @@ _WRITABLE_MS_MAX: Final = 253_402_300_799_999
 
 
 class RecordTimeBehind(NamedTuple):
-    """A record's timestamp was too far behind its partition, so it got the highest arrival before it."""
+    """A record's timestamp was too far behind the highest arrival of its partition, so the record got that arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicArrivals:
     """The arrivals of messages in topics: their timestamps.
 
-    A message without a timestamp, or with one more than ``ahead_ms_max`` ahead of the clock, arrives when it is read,
-    and ``RecordTimeReplaced`` is reported. If it is read again, it gets another time, but the first time that was
-    stored counts.
+    A message without a timestamp, or with one more than ``ahead_ms_max`` ahead of the clock, arrives when it is
+    judged, and ``RecordTimeReplaced`` is reported. If it is judged again, it gets another time, but the first time that
+    was stored counts.
     """
 
     clock: Clock

@@ -18,8 +18,8 @@ class _BufferedMessage(NamedTuple):
 class Buffer:
     """The buffered records of each partition, in the order in which they came.
 
-    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records. It is ``overfull`` when it has
-    one more batch.
+    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records. It is ``is_overfull`` when it
+    has one more batch.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:
@@ -41,7 +41,7 @@ class Buffer:
         self._size_bytes += waiting.size_bytes
 
     def take(self) -> tuple[list[TopicRecord], dict[Partition, int]]:
-        """Remove and return the records of the next batch, and the next offset of each of their partitions.
+        """Remove and return the records of the next batch, and the offset after the last one in each partition.
 
         Partitions take turns, record by record. So no partition waits for the backlog of another, and a batch has
         articles that can be judged side by side.
@@ -82,12 +82,12 @@ class Buffer:
         """Return how many more bytes may be read; 0 when the buffer is full."""
         return max(0, self._batches_ahead_max * self._limits.batch_bytes_max - self._size_bytes)
 
-    def overfull(self) -> bool:
+    def is_overfull(self) -> bool:
         """Return whether the buffer exceeds its limit by a whole batch."""
         batches, limits = self._batches_ahead_max + 1, self._limits
         return self._size_bytes >= batches * limits.batch_bytes_max or len(self) >= batches * limits.batch_records_max
 
-    def full_batch(self) -> bool:
+    def has_full_batch(self) -> bool:
         """Return whether the next batch is full, so that waiting for more records would not make it larger."""
         limits = self._limits
         return len(self) >= limits.batch_records_max or self._size_bytes >= limits.batch_bytes_max

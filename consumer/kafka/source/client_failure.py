@@ -20,7 +20,7 @@ class ClientFailure:
         self.error: BaseException | None = None
         self._is_new_protocol = settings.get("group.protocol") == "consumer"
 
-    def guarded(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    def guard(self, callback: Callable[Arguments, None]) -> Callable[Arguments, None]:
         """Return a callback that keeps its exception in ``error``; the client would replace it with a vaguer error."""
 
         def guarded(*args: Arguments.args, **named: Arguments.kwargs) -> None:

@@ -1,8 +1,8 @@
 """The thread that owns the Kafka client: it polls, handles rebalances, seeks, pauses and commits.
 
 A turn of its loop makes the seeks that are due, commits acknowledged offsets, and reads new messages. While the buffer
-is full it only keeps the client alive. The client's callbacks run inside calls to the client, so they run in this
-thread too.
+is full, it reads at most one message, to keep the client alive. The client's callbacks run inside calls to the client,
+so they run in this thread too.
 """
 
 import logging
@@ -19,7 +19,7 @@ from consumer.kafka.clients import new_consumer
 from consumer.kafka.errors import UNKNOWN_TOPICS, BrokerHealth, MissingTopics, describe, is_fatal, is_refusal
 from consumer.kafka.source.client_failure import ClientFailure
 from consumer.kafka.source.fetching import MessageFetcher
-from consumer.kafka.source.gaps import GAPS, Gaps
+from consumer.kafka.source.gaps import GAP_ERRORS, Gaps
 from consumer.kafka.source.group_places import Commits, GroupPlaces
 from consumer.kafka.source.handover import ClientProgressed, Handover
 from consumer.kafka.source.holds import Holds
@@ -40,7 +40,7 @@ log = logging.getLogger("dupwatch")
 CLOSE_S: Final = 10.0
 """The time limit for closing. The brokers have to answer a commit and the request to leave the group."""
 UNASSIGNED_S: Final = 30.0
-"""A consumer that has got no partitions for this long logs a warning."""
+"""A consumer that has got no assignment this long after its start logs a warning."""
 _CLOSE_POLL_S: Final = 0.1
 _LAG_S: Final = 5.0
 
@@ -88,7 +88,7 @@ class LagMeasured(NamedTuple):
 
 
 class ClientThread:
-    """The work and the state of the client's thread. ``settings`` are the client's."""
+    """The work and the state of the client's thread. ``settings`` come from ``consumer_settings``."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ClientThread:
             self.consumer = self._subscribe()
             while not self._handover.closing:
                 self._turn(self.consumer)
-                if self._membership.why_replace:
+                if self._membership.replacement_reason:
                     self.consumer = self._replace_client(self.consumer)
         except KafkaException as error:
             self._handover.fail(self._failure.error or self._failure.source_error(error.args[0]))
@@ -147,31 +147,31 @@ class ClientThread:
         self._end()
 
     def _subscribe(self) -> Consumer:
-        guarded = self._failure.guarded
+        guard = self._failure.guard
         settings = {
             **self._settings,
-            "error_cb": guarded(self._on_error),
-            "on_commit": guarded(self._commits.answered),
+            "error_cb": guard(self._on_error),
+            "on_commit": guard(self._commits.note_answer),
             # Only this event reveals offsets without a record.
             "enable.partition.eof": True,
         }
         consumer = new_consumer(settings)
         consumer.subscribe(
             list(self._topics),
-            on_assign=guarded(self._rebalances.on_assign),
-            on_revoke=guarded(self._rebalances.on_revoke),
-            on_lost=guarded(self._rebalances.on_lost),
+            on_assign=guard(self._rebalances.on_assign),
+            on_revoke=guard(self._rebalances.on_revoke),
+            on_lost=guard(self._rebalances.on_lost),
         )
         return consumer
 
     def _replace_client(self, consumer: Consumer) -> Consumer:
         """Close a client that can no longer be relied on, and return a new one, which joins without partitions."""
-        why = self._membership.why_replace
+        why = self._membership.replacement_reason
         log.warning("The Kafka client is replaced, and joins the group again: %s", why)
         # Cleared, so that _end does not close the old client again.
         self.consumer = None
         closing, until_s = Call(consumer.close), time.monotonic() + self._options.revoke_s + CLOSE_S
-        while not closing.ended(_CLOSE_POLL_S):
+        while not closing.wait(_CLOSE_POLL_S):
             self._hooks.report(ClientProgressed())
             if time.monotonic() >= until_s:
                 raise SourceError(
@@ -179,7 +179,7 @@ class ClientThread:
                 )
         closing.result()
         self._failure.check()
-        self._membership.replaced()
+        self._membership.reset()
         self._fetching.forget()
         self._commits.forget()
         self._holds.forget()
@@ -217,7 +217,7 @@ class ClientThread:
     def _handle_error(self, error: KafkaError, partition: Partition) -> None:
         """Act on an error that came in place of a message."""
         code = error.code()
-        if code in GAPS:
+        if code in GAP_ERRORS:
             # A gap in a held partition matters only when the partition is read again.
             if not self._holds.has(partition):
                 self._gaps.add(partition)
@@ -230,7 +230,7 @@ class ClientThread:
             self._broker_health.note_error(error)
 
     def _warn_if_unassigned(self) -> None:
-        """Warn if the group assigns no partitions. Old brokers do not say that they lack the new group protocol."""
+        """Warn once if the group makes no assignment. Old brokers do not say that they lack the new group protocol."""
         if self._fetching.rebalances or not self._unassigned_warning_s:
             return
         if time.monotonic() < self._unassigned_warning_s:
@@ -265,7 +265,7 @@ class ClientThread:
             if self._handover.error is None:
                 with self._handover.changed:
                     self._handover.partitions.pass_over()
-                    places = self._commits.due()
+                    places = self._commits.due_places()
                 self._places.commit_now(consumer, places)
             consumer.close()
         except Exception as error:  # noqa: BLE001  # the run ends in any case, and an earlier error is the cause to report

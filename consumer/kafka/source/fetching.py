@@ -55,8 +55,8 @@ class FetchSize:
 class MessageFetcher:
     """The reader of the client's messages; for the client's thread only.
 
-    ``handle_error`` is called for errors that come in place of messages. Any message tells ``broker_health`` that a
-    broker has answered. ``rebalances`` counts assignments and revocations.
+    ``handle_error`` is called for errors that come in place of messages. A message or the end of a partition tells
+    ``broker_health`` that a broker has answered. ``rebalances`` counts assignments and revocations.
     """
 
     def __init__(
@@ -99,14 +99,17 @@ class MessageFetcher:
                 client_log.debug("%s [%d] cannot be sought to %d yet: %s", topic, number, offset, error)
                 continue
             with self._handover.changed:
-                self._handover.partitions.sought((topic, number), offset)
+                self._handover.partitions.note_sought((topic, number), offset)
 
     def serve(self, consumer: Consumer) -> None:
-        """Serve all pending callbacks. Fetching must be paused, or the call might not end."""
+        """Serve all pending callbacks, and take in the messages before them.
+
+        Fetching must be paused, or the call might not end.
+        """
         while not self._handover.closing and (message := consumer.poll(0)) is not None:
             self._take_in([message])
 
-    def rebalanced(self) -> None:
+    def note_rebalance(self) -> None:
         """Note a rebalance: messages that the current call returns may have been fetched before it."""
         self.rebalances += 1
 
@@ -116,7 +119,7 @@ class MessageFetcher:
             consumer.pause(to_client(partitions))
 
     def release(self, consumer: Consumer, partitions: Collection[Partition]) -> bool:
-        """Forget partitions that leave. Return whether this call lifted their pause."""
+        """Forget partitions that leave. If fetching is paused, lift their pause, and return True."""
         for partition in partitions:
             self._unpacking.forget(partition)
         if self.paused:
@@ -179,7 +182,7 @@ class MessageFetcher:
                 # Messages before the batch move the position; messages after it may have to be discarded.
                 self._deliver(records)
                 records = []
-                self._unpacking.failed(error, partition, message.offset() or 0)
+                self._unpacking.note_failure(error, partition, message.offset() or 0)
             else:
                 self._handle_error(error, partition)
         self._deliver(records, ends)
@@ -191,17 +194,20 @@ class MessageFetcher:
         with self._handover.changed:
             self._handover.partitions.deliver(records)
             for partition, offset in ends.items():
-                self._handover.partitions.ended(partition, offset)
+                self._handover.partitions.note_end(partition, offset)
             self._handover.changed.notify_all()
 
     def _keep_alive(self, consumer: Consumer) -> None:
-        """Serve callbacks, and read one message. Pause after a while; for a gap or an overfull buffer, immediately."""
+        """Serve callbacks, and read at most one message.
+
+        Pause after a while, or at once for a gap or an overfull buffer.
+        """
         handover, now_s = self._handover, time.monotonic()
         if self._full_since_s is None:
             self._full_since_s = now_s
         with handover.changed:
             handover.changed.wait_for(lambda: handover.closing or handover.partitions.room() > 0, POLL_S)
-            overfull = handover.partitions.overfull() or handover.partitions.suspended
+            overfull = handover.partitions.is_overfull() or handover.partitions.suspended
             owned = list(handover.partitions.owned())
         self._hooks.report(FetchingWaited(time.monotonic() - now_s))
         if not self.paused and (overfull or now_s - self._full_since_s >= self._pause_after_s):

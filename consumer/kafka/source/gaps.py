@@ -3,8 +3,8 @@
 The client stops such a partition, and refuses to seek in it (librdkafka's issue 2961). So the partition is removed from
 the client's assignment, and added again where reading can continue. If a rebalance is waiting for its answer at that
 moment, the client takes the new assignment for the answer and joins again: a partition may belong to another consumer
-before its revocation is reported here. So a gap is bridged only while no batch is being judged, and no message is
-accepted until all pending callbacks are served.
+before its revocation is reported here. So a gap is bridged only when all records read so far are answered,
+and no message is accepted until all pending callbacks are served.
 """
 
 import logging
@@ -23,7 +23,7 @@ from consumer.model.record import Partition
 
 log = logging.getLogger("dupwatch")
 
-GAPS: Final = frozenset(
+GAP_ERRORS: Final = frozenset(
     {
         KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  # librdkafka's own codes begin with _
         KafkaError._LOG_TRUNCATION,  # noqa: SLF001  # as above
@@ -48,7 +48,7 @@ class Gap:
 
     @property
     def records(self) -> int:
-        """Return how many records were deleted unread; 0 if the topic was recreated, since the number is unknown."""
+        """Return how many records at most were deleted unread; 0 if unknown, because the topic was recreated."""
         return max(0, self.low - self.position)
 
     @property
@@ -57,7 +57,7 @@ class Gap:
         return self.low if self.exists else self.position
 
     def description(self) -> str:
-        """Describe the gap, as part of a message."""
+        """Return a description of the gap, as part of a message."""
         topic, number = self.partition
         if self.position > self.high:
             return (

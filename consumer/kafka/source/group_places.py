@@ -1,7 +1,7 @@
 """Reads and commits the group's offsets.
 
-Offsets are read when partitions are assigned, and after a transaction was lost. Unless transactions commit them, they
-are committed here: in the background, and synchronously before partitions leave.
+Offsets are read when partitions are assigned, and after a transaction whose outcome is unknown. Unless transactions
+commit them, they are committed here: in the background, and synchronously before partitions leave.
 """
 
 import logging
@@ -50,20 +50,20 @@ class Commits:
         self._refused: int | None = None
 
     def send(self, consumer: Consumer) -> None:
-        """Commit newly answered offsets, one commit at a time; ``answered`` gets the result."""
+        """Commit newly answered offsets, one commit at a time; ``note_answer`` gets the result."""
         if self._transactional or self._sent is not None or time.monotonic() < self._next_commit_s:
             return
         with self._handover.changed:
-            places = self.due()
+            places = self.due_places()
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return
         try:
             consumer.commit(offsets=_offsets(places), asynchronous=True)
             self._sent = places
         except KafkaException as error:
-            self._failed(error.args[0])
+            self._note_failure(error.args[0])
 
-    def answered(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
+    def note_answer(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         """Note the result of a commit that was sent."""
         sent, self._sent = self._sent or {}, None
         self._note_result(error, offsets, sent)
@@ -72,7 +72,7 @@ class Commits:
         """Forget the commit that was sent by a previous client."""
         self._sent = None
 
-    def due(self) -> dict[Partition, CommitPoint]:
+    def due_places(self) -> dict[Partition, CommitPoint]:
         """Return the places to commit; empty with transactions. The caller holds the lock."""
         return {} if self._transactional else self._handover.partitions.uncommitted()
 
@@ -87,7 +87,7 @@ class Commits:
         try:
             return self._note_result(None, consumer.commit(offsets=_offsets(places), asynchronous=False), places)
         except KafkaException as error:
-            self._failed(error.args[0])
+            self._note_failure(error.args[0])
             return {}
 
     def _note_result(
@@ -96,19 +96,19 @@ class Commits:
         """Note the answer to a commit. Return the offsets that were committed."""
         refused = error or next((place.error for place in offsets if place.error is not None), None)
         if refused is not None:
-            self._failed(refused)
+            self._note_failure(refused)
         else:
             self._refused = None
         accepted = () if error else [place for place in offsets if place.error is None]
         committed = {(place.topic, place.partition): place.offset for place in accepted}
         with self._handover.changed:
             for partition, offset in committed.items():
-                # A place that has changed since is committed again.
+                # A place that has changed since then is committed again.
                 if partition in sent and sent[partition].offset == offset:
-                    self._handover.partitions.committed(partition, sent[partition])
+                    self._handover.partitions.note_committed(partition, sent[partition])
         return committed
 
-    def _failed(self, error: KafkaError) -> None:
+    def _note_failure(self, error: KafkaError) -> None:
         # A rebalance is short, but no member can commit during it. Records that stay uncommitted are read again.
         pause_s = _REBALANCING_S if error.code() == KafkaError.REBALANCE_IN_PROGRESS else RETRY_PAUSE_S
         self._next_commit_s = time.monotonic() + pause_s
@@ -164,7 +164,10 @@ class GroupPlaces:
     def _read(
         self, consumer: Consumer, partitions: list[TopicPartition], convert: Callable[[TopicPartition], Place]
     ) -> dict[Partition, Place]:
-        """Return the committed offsets, converted by ``convert``. Retries until all are read or the source closes."""
+        """Return the committed offsets, converted by ``convert``. Retries until all are read or the source closes.
+
+        Raises ``SourceError`` if the brokers refuse permanently.
+        """
         places: dict[Partition, Place] = {}
         while len(places) < len(partitions) and not self.handover.closing:
             self.hooks.report(ClientProgressed())

@@ -1,7 +1,7 @@
 """Reads the topics of a Kafka cluster as one member of a consumer group.
 
-The judging thread calls the source. The client belongs to another thread (``client_thread``), and calls of the source
-do not wait for it. Both threads share a ``Handover``.
+The judging thread calls the source. The client belongs to another thread (``client_thread``). Only ``batches`` and
+``close`` wait for that thread. Both threads share a ``Handover``.
 """
 
 import logging
@@ -59,7 +59,10 @@ class KafkaSource(Source):
 
     @override
     def batches(self) -> Iterator[RawBatch]:
-        """Yield batches of newly read records until the source is closed, waiting for records if there are none."""
+        """Yield batches until the source is closed or ``stopped`` returns true; wait while there is nothing to read.
+
+        With transactions, a batch without records commits places.
+        """
         # Reported here, so that a thread that hangs before its first turn is noticed, too.
         self._hooks.report(ClientProgressed())
         self._thread.start()
@@ -69,8 +72,8 @@ class KafkaSource(Source):
     def begin(self, end: Offsets) -> Mapping[Partition, Note]:
         """Begin judging a batch, and return the notes that its partitions had before it.
 
-        Batches are begun in order, one at a time. Raises ``Abandoned`` if partitions were reassigned since the batch
-        was yielded.
+        Batches are begun in order, one at a time. Raises ``Abandoned`` if the batch has become void since it was
+        yielded, for example because partitions were reassigned.
         """
         return self._change(lambda partitions: partitions.begin(end))
 
@@ -101,7 +104,7 @@ class KafkaSource(Source):
         self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
 
     def abandon(self) -> None:
-        """Give up the current batch: it and all later records are read again. Without a current batch, do nothing."""
+        """Give up the current batch: it and all later records are read again. Does nothing without a current batch."""
         self._change(Partitions.abandon)
 
     def reset_positions(self) -> None:
@@ -114,7 +117,8 @@ class KafkaSource(Source):
     def group_metadata(self) -> GroupMetadata:
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
-        Raises ``Abandoned`` if the current batch was given up. An expelled consumer may have joined again, and under
+        Raises ``Abandoned`` if the current batch was given up, and ``SourceError`` before the first batch. An expelled
+        consumer may have joined again, and under
         its new membership the brokers would accept offsets of partitions that now belong to others.
         """
         with self._handover.changed:
@@ -154,8 +158,8 @@ class KafkaSource(Source):
         handover = self._handover
         with handover.changed:
             while True:
-                if not handover.partitions.waiting():
-                    handover.changed.wait_for(lambda: handover.over() or handover.partitions.waiting() > 0, LOOK_S)
+                if not handover.partitions.buffered():
+                    handover.changed.wait_for(lambda: handover.is_over() or handover.partitions.buffered() > 0, LOOK_S)
                     self._linger()
                 handover.raise_error()
                 if handover.closing or self._stopped():
@@ -168,7 +172,7 @@ class KafkaSource(Source):
     def _linger(self) -> None:
         handover = self._handover
         until_s = time.monotonic() + self._linger_s
-        while not handover.over() and not handover.partitions.full_batch():
+        while not handover.is_over() and not handover.partitions.has_full_batch():
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return

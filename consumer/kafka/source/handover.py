@@ -14,7 +14,10 @@ class ClientProgressed(NamedTuple):
 
 @dataclass(slots=True)
 class Handover:
-    """The shared state of both threads; it is read and changed only under the lock ``changed``."""
+    """The shared state of both threads, guarded by the lock ``changed``.
+
+    ``closing`` and ``error``, which never change back, may be read without the lock.
+    """
 
     partitions: Partitions
     closing: bool = False
@@ -34,7 +37,7 @@ class Handover:
             self.error = error
             self.changed.notify_all()
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Return whether no more records will come."""
         return self.closing or self.error is not None
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from consumer.kafka.message import Offsets, offsets_in, to_client
 from consumer.kafka.offset_metadata import (
-    NOTHING,
+    EMPTY_NOTE,
     REASON_CHARS_MAX,
     HoldReason,
     HoldRequest,
@@ -54,14 +54,17 @@ class Holds:
         self._holds: dict[Partition, HoldReason | None] = {}
 
     def read_note(self, place: TopicPartition) -> Note:
-        """Return the note of a committed offset, without the mark of a migration."""
+        """Return the note of a committed offset, without the mark of a migration.
+
+        An unreadable note is logged and reported, and counts as empty.
+        """
         try:
             return msgspec.structs.replace(decode_note(place.metadata), migrate=None)
         except UnreadableNote as error:
             where = partition_name((place.topic, place.partition))
             log.warning("The metadata of the offset of %s cannot be read, and is ignored: %s", where, error)
             self._hooks.report(NoteIgnored())
-            return NOTHING
+            return EMPTY_NOTE
 
     def update(self, consumer: Consumer) -> None:
         """Pause newly held partitions; log them, and report any change of held or owned partitions."""
@@ -104,7 +107,7 @@ class Holds:
 class PartitionGate(Gate):
     """A gate that admits batches while none of their partitions has too many bad records.
 
-    ``hold`` is called with the partitions to hold.
+    ``hold`` is called with the end of the batch and the partitions to hold.
     """
 
     limit: PoisonLimit
@@ -120,8 +123,8 @@ class PartitionGate(Gate):
             note = self.ledger.note(partition)
             counted = [record for record in records if record.start >= note.free_until]
             bad = [reasons[id(record)] for record in counted if id(record) in reasons]
-            window = self.limit.after(note.window, len(counted), len(bad))
-            if bad and self.limit.exceeded(window):
+            window = self.limit.advance(note.window, len(counted), len(bad))
+            if bad and self.limit.is_exceeded(window):
                 records_total, bad_total = totals(window)
                 ((reason, _),) = Counter(bad).most_common(1)
                 held = HoldReason(bad=bad_total, records=records_total, reason=reason[:REASON_CHARS_MAX])

@@ -17,11 +17,11 @@ _JOINING_S: Final = 30.0
 class Membership:
     """The membership of one client; for its thread only.
 
-    ``why_replace`` is the reason to replace the client, empty while it can be relied on.
+    ``replacement_reason`` is the reason to replace the client, empty while it can be relied on.
     """
 
     def __init__(self, handover: Handover) -> None:
-        self.why_replace = ""
+        self.replacement_reason = ""
         self._handover = handover
         self._member: bytes | None = None
         self._lost_s = -math.inf
@@ -44,7 +44,7 @@ class Membership:
                 self.give_up("the group expelled it, and it joined again as another member")
             self._member = member
 
-    def lost(self) -> None:
+    def note_loss(self) -> None:
         """Note that the client has lost its partitions and joins again."""
         self._lost_s = time.monotonic()
 
@@ -52,7 +52,7 @@ class Membership:
         """Return whether the client's own second request has fenced it; if so, its partitions are given up.
 
         A static member's client may join twice after a loss, because the brokers were silent and then answer both
-        requests (librdkafka's issue 3437). If it is fenced again later, another process has its name.
+        requests (librdkafka's issue 3437). If it is fenced later, another process has its name.
         """
         if not is_fenced(error) or time.monotonic() >= self._lost_s + _JOINING_S:
             return False
@@ -66,9 +66,9 @@ class Membership:
         owned = list(partitions.owned())
         partitions.revoke(owned)
         partitions.leave(owned, f"its consumer has lost them: {why}")
-        self.why_replace = why
+        self.replacement_reason = why
         self._handover.changed.notify_all()
 
-    def replaced(self) -> None:
+    def reset(self) -> None:
         """Reset the state for a new client."""
-        self.why_replace, self._lost_s = "", -math.inf
+        self.replacement_reason, self._lost_s = "", -math.inf

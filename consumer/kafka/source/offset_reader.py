@@ -58,7 +58,7 @@ class OffsetReader:
     def read(self, partition: Partition, offset: int) -> TopicRecord | None:
         """Return the record at an offset; None if the partition has no record there.
 
-        Raises ``SourceError`` and ``ConfigError``.
+        Raises ``SourceError`` if the partition cannot be read in time, and ``ConfigError`` for wrong settings.
         """
         name = f"kafka://{self._brokers}/{partition[0]}"
         if not self._lock.acquire(timeout=READ_S):
@@ -154,6 +154,8 @@ class _MessageWait:
             # For example a passing outage.
             client_log.debug("%s", describe(error))
             return None
-        if error.code() in UNPACK_ERRORS and is_final(error, self._attempts.failed(self._partition, offset, offset)):
+        if error.code() in UNPACK_ERRORS and is_final(
+            error, self._attempts.count_failure(self._partition, offset, offset)
+        ):
             raise SourceError(unpack_failure(error, self._partition, offset))
         return _Absence.GONE if error.code() in _ENDS else None

@@ -38,7 +38,8 @@ class Partitions:
     """The bookkeeping of one consumer. Not thread-safe; the ``Handover`` has its lock.
 
     The buffer has room for ``batches_ahead_max`` full batches. With ``transactional``, only batches commit offsets, so
-    a place without new records is committed by a batch without records.
+    a place without new records is committed by a batch without records. ``places_lost`` is true from ``lose_places``
+    until ``restart``, and ``suspended`` from ``suspend`` until ``resume``.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int, *, transactional: bool = False) -> None:
@@ -72,7 +73,7 @@ class Partitions:
                 known.append((message.start, epoch))
             self._buffer.add(message)
 
-    def ended(self, partition: Partition, offset: int) -> None:
+    def note_end(self, partition: Partition, offset: int) -> None:
         """Note that the client has delivered all records of a partition before this offset."""
         progress = self._readable_progress(partition)
         if progress is not None and offset > max(progress.position, 0):
@@ -139,7 +140,7 @@ class Partitions:
             if progress.seek and progress.note.held is None
         }
 
-    def sought(self, partition: Partition, offset: int) -> None:
+    def note_sought(self, partition: Partition, offset: int) -> None:
         """Note that the client has made this seek."""
         progress = self._owned.get(partition)
         if progress is not None and progress.position == offset:
@@ -149,7 +150,7 @@ class Partitions:
         """Return the acknowledged places that are not committed yet."""
         return {key: progress.place() for key, progress in self._owned.items() if not progress.is_committed()}
 
-    def committed(self, partition: Partition, place: CommitPoint) -> None:
+    def note_committed(self, partition: Partition, place: CommitPoint) -> None:
         """Note that the group has committed this place."""
         progress = self._owned.get(partition)
         if progress is not None:
@@ -201,19 +202,19 @@ class Partitions:
         """Return how many more bytes may be read; 0 when the buffer is full."""
         return self._buffer.room_bytes()
 
-    def overfull(self) -> bool:
+    def is_overfull(self) -> bool:
         """Return whether the buffer exceeds its limit by a whole batch."""
-        return self._buffer.overfull()
+        return self._buffer.is_overfull()
 
     # Called by the judging thread.
 
-    def waiting(self) -> int:
-        """Return how many records are buffered."""
+    def buffered(self) -> int:
+        """Return the number of buffered records."""
         return len(self._buffer)
 
-    def full_batch(self) -> bool:
+    def has_full_batch(self) -> bool:
         """Return whether the next batch is full, so that waiting for more records would not make it larger."""
-        return self._buffer.full_batch()
+        return self._buffer.has_full_batch()
 
     def take(self) -> RawBatch | None:
         """Return the next batch; None when there is nothing to answer or commit."""
@@ -257,10 +258,7 @@ class Partitions:
             raise Abandoned(self._given_up)
 
     def acknowledge(self, end: Offsets, notes: Mapping[Partition, Note] = _NO_NOTES) -> None:
-        """Note that the begun batch is answered, and may be committed with these notes of its partitions.
-
-        Raises ``Abandoned`` if it was given up.
-        """
+        """Mark the begun batch as answered, for a commit with these notes. Raises ``Abandoned`` if it was given up."""
         self._require_begun(end)
         self.check()
         for partition, offset in end.next.items():

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from consumer.kafka.offset_metadata import NOTHING, HoldRequest, Note
+from consumer.kafka.offset_metadata import EMPTY_NOTE, HoldRequest, Note
 
 BEGINNING: Final = -2
 """The start before the first existing record; lower than any offset, and never committed."""
@@ -19,7 +19,7 @@ class CommitPoint(NamedTuple):
 
     offset: int
     leader_epoch: int | None
-    note: Note = NOTHING
+    note: Note = EMPTY_NOTE
 
 
 class Start(NamedTuple):
@@ -30,7 +30,7 @@ class Start(NamedTuple):
 
     offset: int
     committed: bool
-    note: Note = NOTHING
+    note: Note = EMPTY_NOTE
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class PartitionProgress:
     """The progress of one owned partition.
 
     ``position``: the next offset to accept. ``acknowledged``: the offset before which everything was answered.
-    ``committed``: the committed offset, or None if there is none. ``leader_epochs``: pairs of the first offset that was
-    read under an epoch, and the epoch. ``end``: there are no records from ``position`` up to this offset. ``note``
-    belongs to ``acknowledged``, and ``committed_note`` to ``committed``. ``blocked``: why the partition cannot be read
-    past ``position``.
+    ``committed``: the committed offset, or None without one. ``seek``: the client must seek to ``position`` first.
+    ``leader_epochs``: pairs of the first offset that was read under an epoch, and the epoch. ``end``: there are no
+    records from ``position`` up to this offset; None if unknown. ``note`` belongs to ``acknowledged``, and
+    ``committed_note`` to ``committed``. ``blocked``: why the partition cannot be read past ``position``.
     """
 
     position: int
@@ -50,8 +50,8 @@ class PartitionProgress:
     seek: bool = False
     leader_epochs: list[tuple[int, int]] = field(default_factory=list)
     end: int | None = None
-    note: Note = NOTHING
-    committed_note: Note = NOTHING
+    note: Note = EMPTY_NOTE
+    committed_note: Note = EMPTY_NOTE
     blocked: HoldRequest | None = None
 
     @classmethod

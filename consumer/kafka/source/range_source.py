@@ -33,7 +33,7 @@ SILENCE_MAX_S: Final = 60.0
 _REQUEST_TIMEOUT_S: Final = 30.0
 _LOOK_S: Final = 0.2
 _CONSUME_MAX: Final = 1_000
-_KEPT_BYTES: Final = 64 << 20
+_KEPT_BYTES_MAX: Final = 64 << 20
 """The approximate memory of all partitions together. Each has a share, and may exceed it by the result of one call."""
 _SHARE_BYTES_MIN: Final = 64 << 10
 
@@ -49,7 +49,10 @@ _SETTINGS: Final[Mapping[str, Any]] = {
 
 @dataclass(slots=True)
 class _Part:
-    """One partition: its next offset, its end, and records that were read but not delivered yet."""
+    """One partition: its next offset, its end, and records that were read but not delivered yet.
+
+    ``time_ms`` is the highest time so far.
+    """
 
     topic: str
     number: int
@@ -113,7 +116,7 @@ class RangeSource(Source):
             raise
         self._offsets = sum(part.end - part.next for part in self._parts.values())
         self._next = {key: part.next for key, part in self._parts.items()}
-        self._share_bytes = max(_SHARE_BYTES_MIN, _KEPT_BYTES // max(1, len(self._parts)))
+        self._share_bytes = max(_SHARE_BYTES_MIN, _KEPT_BYTES_MAX // max(1, len(self._parts)))
 
     @override
     def batches(self) -> Iterator[RawBatch]:
@@ -165,7 +168,7 @@ class RangeSource(Source):
                 heapq.heappush(heap, (part.kept[0][0], key))
 
     def _fill(self) -> None:
-        """Read more of every partition that has less than half of its share, until all have their share."""
+        """Read more of every partition that has less than half of its share, until all have their share or end."""
         unfilled = {
             key: part
             for key, part in self._parts.items()
@@ -205,7 +208,7 @@ class RangeSource(Source):
 
     def _cannot_unpack(self, part: _Part, error: KafkaError, offset: int) -> None:
         key = (part.topic, part.number)
-        if is_final(error, self._attempts.failed(key, part.next, offset)):
+        if is_final(error, self._attempts.count_failure(key, part.next, offset)):
             raise SourceError(
                 f"{unpack_failure(error, key, offset)}. Choose a range that ends before this batch or begins after it,"
                 " or delete the records of the partition up to the end of the batch (kafka-delete-records.sh)"

@@ -48,7 +48,7 @@ class RebalanceHandler:
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Own these partitions once their starts are known. Each is read once its start is committed."""
         self.membership.note(consumer)
-        self.fetching.rebalanced()
+        self.fetching.note_rebalance()
         starts = self.places.starts(consumer, partitions)
         with self.handover.changed:
             self.handover.partitions.assign(starts)
@@ -68,7 +68,7 @@ class RebalanceHandler:
         until_s = time.monotonic() + self.revoke_s
         with handover.changed:
             handover.partitions.revoke(leaving)
-            while handover.partitions.concerns(leaving) and not handover.over():
+            while handover.partitions.concerns(leaving) and not handover.is_over():
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     log.warning(
@@ -78,7 +78,7 @@ class RebalanceHandler:
                     break
                 self.hooks.report(ClientProgressed())
                 handover.changed.wait(min(left_s, POLL_S))
-            places = {} if handover.error is not None else self.commits.due()
+            places = {} if handover.error is not None else self.commits.due_places()
             handover.partitions.leave(leaving, "some of its partitions went to another consumer before it was finished")
         self.places.commit_now(consumer, places)
         self._unassign(consumer, partitions, "revoked")
@@ -86,7 +86,7 @@ class RebalanceHandler:
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Give up these partitions, which another consumer may already own."""
         leaving = from_client(partitions)
-        self.membership.lost()
+        self.membership.note_loss()
         with self.handover.changed:
             self.handover.partitions.revoke(leaving)
             self.handover.partitions.leave(leaving, "the group expelled this consumer, which lost its partitions")
@@ -94,7 +94,7 @@ class RebalanceHandler:
 
     def _unassign(self, consumer: Consumer, partitions: list[TopicPartition], how: Literal["revoked", "lost"]) -> None:
         leaving = from_client(partitions)
-        self.fetching.rebalanced()
+        self.fetching.note_rebalance()
         if not self.fetching.release(consumer, leaving):
             self.holds.release(consumer, leaving)
         consumer.incremental_unassign(partitions)

@@ -71,7 +71,8 @@ def _shorten_headers(headers: ClientHeaders) -> ClientHeaders:
     original = headers.pairs[:-1] if headers.lost else headers.pairs
     ends = accumulate(headers_bytes([header]) for header in original)
     kept = original[: sum(end <= DEAD_LETTER_RAW_BYTES_MAX for end in ends)]
-    lost = len(original) - len(kept) + sum(name == UNREADABLE_NAME for name, _ in kept)
+    # If the client returned no list, no header is left to count.
+    lost = len(original) - len(kept) + sum(name == UNREADABLE_NAME for name, _ in kept) or headers.lost
     note = ((HEADERS_LOST, b"%d" % lost),) if lost else ()
     return ClientHeaders((*kept, *note), lost)
 

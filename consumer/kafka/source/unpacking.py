@@ -2,7 +2,8 @@
 
 A producer may send a compressed batch that the brokers accept, but whose content is larger than
 ``receive.message.max.bytes``. For such a batch librdkafka returns an error in place of a message, waits for
-``fetch.error.backoff.ms``, and fetches the same offset again. That repairs damage in transit, but not such a batch.
+``fetch.error.backoff.ms``, and fetches the same offset again. Fetching again helps after damage in transit, but not
+here.
 For a batch with a wrong checksum (``check.crcs``) or an unknown format it returns one error and continues after the
 batch: the partition has to seek back, or the batch would be lost.
 """
@@ -48,7 +49,7 @@ class AttemptCounter:
     def __init__(self) -> None:
         self._last: dict[Partition, _Attempt] = {}
 
-    def failed(self, partition: Partition, position: int, offset: int) -> int:
+    def count_failure(self, partition: Partition, position: int, offset: int) -> int:
         """Count a failure of the batch at ``offset``, while ``position`` is the next offset. Return the count."""
         last = self._last.get(partition)
         same = last is not None and (last.position, last.offset) == (position, offset)
@@ -67,7 +68,7 @@ def is_final(error: KafkaError, attempts: int) -> bool:
 
 
 def unpack_failure(error: KafkaError, partition: Partition, offset: int) -> str:
-    """Describe a batch that the client cannot unpack, as part of a message."""
+    """Return a description of a batch that the client cannot unpack, as part of a message."""
     return (
         f"{partition_name(partition)} cannot be read further: the client cannot unpack the batch at offset {offset}:"
         f" {describe(error)}"
@@ -81,14 +82,14 @@ class UnpackingFailures:
         self._handover = handover
         self._attempts = AttemptCounter()
 
-    def failed(self, error: KafkaError, partition: Partition, offset: int) -> None:
+    def note_failure(self, error: KafkaError, partition: Partition, offset: int) -> None:
         """Note that the client could not unpack the batch at ``offset``; messages before it have been delivered."""
         with self._handover.changed:
             partitions = self._handover.partitions
             position = partitions.readable_position(partition)
             if position is None:
                 return
-            attempts = self._attempts.failed(partition, position, offset)
+            attempts = self._attempts.count_failure(partition, position, offset)
             if attempts >= FAILURES_MAX:
                 partitions.block(partition, HoldRequest(offset, _hold_reason(error, offset)))
             elif error.code() in _SKIPPED_BY_CLIENT:

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from consumer.service.openapi import CHECK_EXAMPLE, CHECKED_EXAMPLE
+from consumer.service.openapi import CHECK_ANSWER_EXAMPLE, CHECK_EXAMPLE
 from deploy.openapi.generator import generate
 from tests.cli.command import run_process, text
 from tests.cli.serve.service import Process, serving
@@ -80,7 +80,7 @@ def test_the_document_is_valid_and_so_are_its_examples(service: Process) -> None
     for schema, example in examples:
         jsonschema.validate(example, schema | {"components": document["components"]})
     checked = service.check(*CHECK_EXAMPLE["articles"]).json["results"]
-    assert [each["text_kind"] for each in checked] == [each["text_kind"] for each in CHECKED_EXAMPLE["results"]]
+    assert [each["text_kind"] for each in checked] == [each["text_kind"] for each in CHECK_ANSWER_EXAMPLE["results"]]
     assert "long" in {each["text_kind"] for each in checked}
 
 

@@ -101,9 +101,13 @@ def test_topics_that_are_missing() -> None:
 @pytest.mark.parametrize(
     ("replicas", "status", "named"),
     [
-        ({"behind": (0, 3), "missing": (2,), "in_sync_min": 2}, "warning", "2 of 6 partitions"),
-        ({"behind": (0,), "missing": (2, 3), "in_sync_min": 1}, "wrong", "1 replica in sync"),
-        ({"behind": (4,), "missing": (2, 3), "in_sync_min": 0, "leaderless": (4,)}, "wrong", "partition 4"),
+        ({"out_of_sync": (0, 3), "missing_brokers": (2,), "in_sync_min": 2}, "warning", "2 of 6 partitions"),
+        ({"out_of_sync": (0,), "missing_brokers": (2, 3), "in_sync_min": 1}, "wrong", "1 replica in sync"),
+        (
+            {"out_of_sync": (4,), "missing_brokers": (2, 3), "in_sync_min": 0, "leaderless": (4,)},
+            "wrong",
+            "partition 4",
+        ),
     ],
 )
 def test_replicas_of_brokers_that_are_away(replicas: dict[str, Any], status: str, named: str) -> None:

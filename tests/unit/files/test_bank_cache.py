@@ -89,8 +89,8 @@ def test_a_cache_that_contradicts_itself_is_not_used(tmp_path: Path) -> None:
 def test_caches_of_other_stores_stay_apart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each is found by its own processes, and one under the name of another is not used."""
     others = [
-        CacheIdentity(IDENTITY.described | {"scheme": "jieba-tfidf/3+ffffffff"}, bytes(32)),
-        CacheIdentity(IDENTITY.described | {"revision": 7}, bytes(32)),
+        CacheIdentity(IDENTITY.dependencies | {"scheme": "jieba-tfidf/3+ffffffff"}, bytes(32)),
+        CacheIdentity(IDENTITY.dependencies | {"revision": 7}, bytes(32)),
     ]
     first = written(tmp_path)
     for other in others:
@@ -105,7 +105,7 @@ def test_caches_of_other_stores_stay_apart(tmp_path: Path, caplog: pytest.LogCap
 
 def test_without_the_secret_nobody_writes_a_cache(tmp_path: Path) -> None:
     """The name of the file says nothing about it."""
-    forger = CacheIdentity(IDENTITY.described, b"guessed".ljust(32))
+    forger = CacheIdentity(IDENTITY.dependencies, b"guessed".ljust(32))
     assert forger.name == IDENTITY.name
     written(tmp_path, identity=forger)
     assert loaded(tmp_path) is None

@@ -11,7 +11,7 @@ import pytest
 
 from consumer.files.lines import Position
 from consumer.files.source import FileSource
-from consumer.files.tables import OPEN_QUOTE_FACTOR, FileForm, in_units, opened_table
+from consumer.files.tables import OPEN_QUOTE_FACTOR, FileForm, in_units, open_table
 from consumer.model.article import Reason
 from consumer.model.errors import ConfigError, SourceError
 from consumer.model.limits import ReadLimits
@@ -225,7 +225,7 @@ def test_a_wrong_header_is_refused(tmp_path: Path, text: str, encoding: str, why
 def test_a_header_without_an_end_takes_no_memory(chunk: bytes) -> None:
     """Nor do empty lines before one."""
     with pytest.raises(ValueError, match="does not end within record_bytes_max"):
-        opened_table(itertools.repeat(chunk), SMALL, FileForm("csv"), ",")
+        open_table(itertools.repeat(chunk), SMALL, FileForm("csv"), ",")
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff", "\n\n", "id,body", "id,body\n"])
@@ -279,7 +279,7 @@ def test_chunks_are_cut_between_code_units() -> None:
     assert list(in_units(iter([b"a", b"bc"]), 1)) == [b"a", b"bc"]
     data = TEXT.encode("utf-16-le")
     pieces = (data[at : at + 3] for at in range(0, len(data), 3))
-    chunks = list(opened_table(pieces, SMALL, FileForm("csv", "utf-16"), ",").chunks)
+    chunks = list(open_table(pieces, SMALL, FileForm("csv", "utf-16"), ",").chunks)
     assert (b"".join(chunks), {len(chunk) % 2 for chunk in chunks}) == (data, {0})
 
 

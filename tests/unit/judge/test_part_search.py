@@ -350,7 +350,7 @@ def test_a_migration_posts_anchors_but_not_those_that_are_common() -> None:
     old, new = Parts(parts=False), Parts()
     notice, story = text(99, 80), text(1)
     bodies = [f"{text(200 + number, 100)} {notice}" for number in range(2 * COMMON_FROM)] + [story]
-    judge = AdoptingJudge(new.store, new.settings, lambda: TIME_MS, common=new.detector.common, in_force=old.store)
+    judge = AdoptingJudge(new.store, new.settings, lambda: TIME_MS, common=new.detector.common, old_store=old.store)
     for number, body in enumerate(bodies):
         old.verdict(str(number), body)
         judge.adopt([new.version(str(number), body)])

@@ -224,7 +224,7 @@ def _rows(*, refused: bool) -> Iterator[str]:
             also = [f"`{alias}`" for alias, other in ALIASES.items() if other == name]
             grouped.setdefault(rule, []).append(f"`{name}`" + (f" (also {', '.join(also)})" if also else ""))
     for rule, names in grouped.items():
-        yield f"| {', '.join(names)} | {_described(rule)}{rule.why} |"
+        yield f"| {', '.join(names)} | {_described(rule)}{rule.reason} |"
 
 
 def _described(rule: PropertyRule) -> str:

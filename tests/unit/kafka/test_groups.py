@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
 from consumer.kafka import groups
-from consumer.kafka.groups import FILLING, CommittedOffset, ConsumerGroup, GroupTopics
+from consumer.kafka.groups import FILLING_NOTE, CommittedOffset, ConsumerGroup, GroupTopics
 from consumer.model.errors import ConfigError, SourceError
 from storage.backoff import Backoff
 
@@ -65,9 +65,9 @@ def given(group: ConsumerGroup, *answers: int | tuple[int, str | None]) -> Clien
 def test_a_coordinator_that_is_not_there_yet_is_waited_for(group: ConsumerGroup) -> None:
     """The first who asks has the topic of offsets made; offsets of an open transaction are to be settled."""
     given(group, *PASSING, (7, "dupwatch migrate: filling"))
-    assert group.committed([KEY]) == {KEY: CommittedOffset(7, FILLING)}
+    assert group.committed([KEY]) == {KEY: CommittedOffset(7, FILLING_NOTE)}
     client = given(group, *PASSING, (0, None))
-    group.commit({KEY: CommittedOffset(7, FILLING)})
+    group.commit({KEY: CommittedOffset(7, FILLING_NOTE)})
     assert [(place.offset, place.metadata) for place in client.commits] == [(7, "dupwatch migrate: filling")]
 
 
@@ -84,7 +84,7 @@ def test_waiting_has_an_end(group: ConsumerGroup, monkeypatch: pytest.MonkeyPatc
     given(group, KafkaError.NOT_COORDINATOR)
     with pytest.raises(SourceError, match="new cannot be read or set"):
         group.committed([KEY], wait_s=0.01)
-    monkeypatch.setattr(groups, "SETTLED_S", 0.01)
+    monkeypatch.setattr(groups, "SETTLED_WAIT_S", 0.01)
     given(group, KafkaError.UNSTABLE_OFFSET_COMMIT)
     with pytest.raises(SourceError, match="new cannot be read or set"):
         group.committed([KEY], settled=True)
@@ -98,7 +98,7 @@ def test_who_is_in_a_group_keeps_others_from_setting_its_offsets(group: Consumer
     """Consumers that were started before the switch are told of in words."""
     given(group, KafkaError.UNKNOWN_MEMBER_ID)
     with pytest.raises(ConfigError, match="the group new has running consumers"):
-        group.commit({KEY: CommittedOffset(7, FILLING)})
+        group.commit({KEY: CommittedOffset(7, FILLING_NOTE)})
 
 
 class Listed:
@@ -133,7 +133,7 @@ def test_empty_is_what_is_known_to_be(state: ConsumerGroupState | None, *, empty
     """Nobody knows the group, or says that nobody is in it; any other state is of a group with members."""
     topics: Any = object.__new__(GroupTopics)
     topics._admin, topics._brokers = Listed(state), "127.0.0.1:9"
-    assert topics.empty("old") is empty
+    assert topics.is_empty("old") is empty
 
 
 def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
@@ -141,4 +141,4 @@ def test_a_broker_that_does_not_answer_may_have_the_group() -> None:
     topics: Any = object.__new__(GroupTopics)
     topics._admin, topics._brokers = Listed(None, KafkaError(KafkaError._TIMED_OUT, "broker 2 is down")), "here:9"
     with pytest.raises(SourceError, match=r"broker 2 is down .* every broker of here:9 is running"):
-        topics.empty("old")
+        topics.is_empty("old")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.kafka.offset_metadata import (
+    EMPTY_NOTE,
     NOTE_BYTES_MAX,
-    NOTHING,
     REASON_CHARS_MAX,
     HoldReason,
     Note,
@@ -52,15 +52,15 @@ def test_whatever_stands_there_is_a_note_or_unreadable(metadata: str | None) -> 
 @given(NOTES, st.dictionaries(st.text(min_size=12), st.none() | st.integers() | st.lists(st.text())))
 def test_members_of_later_versions_are_skipped(note: Note, more: dict[str, object]) -> None:
     """A version that adds some can be put back."""
-    if note not in {NOTHING, Note(migrate=note.migrate)}:
+    if note not in {EMPTY_NOTE, Note(migrate=note.migrate)}:
         assert decode_note(json.dumps(more | json.loads(encode_note(note)))) == note
 
 
 @pytest.mark.parametrize("metadata", ["", None])
 def test_no_metadata_is_no_note(metadata: str | None) -> None:
     """Where nothing was said nothing is written."""
-    assert decode_note(metadata) == NOTHING
-    assert encode_note(NOTHING) == ""
+    assert decode_note(metadata) == EMPTY_NOTE
+    assert encode_note(EMPTY_NOTE) == ""
 
 
 @pytest.mark.parametrize("state", ["filling", "switched"])

@@ -26,5 +26,5 @@ def test_the_topics_are_those_of_one_prefix() -> None:
     options = TopicsOptions(unique=True)
     sink = topic_sink(URL, SinkArguments(own=(options,), emit="duplicates"))
     topics = vars(sink)["_messages"].topics
-    assert topics.written == ["judged.duplicates", "judged.dead-letters", "judged.unique"]
+    assert topics.written_topics == ["judged.duplicates", "judged.dead-letters", "judged.unique"]
     sink.close()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from consumer.lifecycle.heap import trimming
+from consumer.lifecycle.heap import periodic_trim
 from consumer.telemetry.metrics.run import own_memory_bytes
 
 WAIT_S = 120.0
@@ -33,7 +33,7 @@ def test_memory_freed_below_a_block_in_use_is_returned() -> None:
     kept = own_mb()
     try:
         assert kept > full - 16
-        with trimming(0.05):
+        with periodic_trim(0.05):
             end_s = time.monotonic() + WAIT_S
             while own_mb() >= full - 48:
                 assert time.monotonic() < end_s

@@ -50,7 +50,7 @@ def test_what_a_thread_does_for_the_main_thread_is_progress_of_that_too() -> Non
     progress = ThreadProgress(Hooks(keeper))
 
     def work() -> None:
-        with progress.at_work(for_main=True):
+        with progress.at_work(for_judging=True):
             progress.report()
         progress.report()
 

@@ -1,4 +1,4 @@
-"""What a fill adopts from the store in force, and how later articles are judged."""
+"""What a fill adopts from the old store, and how later articles are judged."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def judged(
 
 def filling(store: Store, settings: JudgeSettings, before: Store | None) -> AdoptingJudge:
     """Return a fill; its clock differs, so that its own verdicts can be recognised."""
-    return AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, in_force=before)
+    return AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, old_store=before)
 
 
 def outcomes(events: Sequence[VerdictEvent]) -> list[str]:
@@ -112,7 +112,7 @@ def test_later_articles_repeat_what_readers_know() -> None:
 
 
 def test_articles_without_a_verdict_are_judged() -> None:
-    """By the new settings, whether the store in force knows them or not."""
+    """By the new settings, whether the old store knows them or not."""
     before, _ = judged(LAX, FIRST)
     before.create([SECOND])
     now = filling(MemoryStore(), LAX, before)
@@ -236,7 +236,7 @@ def test_filling_again_changes_nothing() -> None:
 
 
 class Unlocked(MemoryStore):
-    """A store in force that may be far away: the store that is filled must not be locked while it answers."""
+    """An old store that may be far away: the store that is filled must not be locked while it answers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a fill makes of content that ended and came back, whether the store in force knows stretches or not."""
+"""What a fill makes of content that ended and came back, whether the old store knows stretches or not."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def filled(before: MemoryStore, *feed: Version, settings: JudgeSettings = RETURN
     """Return a store that was filled from these messages."""
     store = MemoryStore()
     for arrived in feed:
-        AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, in_force=before).judge([arrived])
+        AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, old_store=before).judge([arrived])
     return store
 
 
@@ -103,7 +103,7 @@ def test_a_retraction_is_followed_by_the_stretch_that_was_judged() -> None:
     detector = Detector(before, RETURNS, lambda: TIME_MS)
     sent = [detector.judge([arrived])[0] for arrived in (A0, gone, copy, A4)]
     assert sent[-1].verdict.duplicate_of == copy.record.id
-    judge = AdoptingJudge(MemoryStore(), RETURNS, lambda: TIME_MS + 1_000, in_force=before)
+    judge = AdoptingJudge(MemoryStore(), RETURNS, lambda: TIME_MS + 1_000, old_store=before)
     assert [judge.judge([arrived])[0] for arrived in (A0, gone, copy, A4)] == sent
 
 

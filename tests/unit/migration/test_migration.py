@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from consumer.kafka.groups import FILLING, SWITCHED, CommittedOffset
+from consumer.kafka.groups import FILLING_NOTE, SWITCHED_NOTE, CommittedOffset
 from consumer.kafka.message import Offsets
 from consumer.kafka.offset_metadata import HoldReason, Note
 from consumer.kafka.offset_range import Ranges
@@ -63,7 +63,7 @@ class NewGroup:
         """Set the offsets, all with the same note but for the switch."""
         (state,) = {committed.note.migrate for committed in places.values()}
         note = Note(migrate=state)
-        assert note == FILLING or self._old.asked_settled, "a transaction may still move the old group"
+        assert note == FILLING_NOTE or self._old.asked_settled, "a transaction may still move the old group"
         self.saved.append(({key: committed.offset for key, committed in places.items()}, note))
         self.offsets |= places
 
@@ -79,16 +79,16 @@ class Log:
         self.first_ms = NOW_MS - WINDOW_MS
         self._old = old
 
-    def marks(self) -> dict[Partition, tuple[int, int]]:
+    def watermarks(self) -> dict[Partition, tuple[int, int]]:
         """Return the first offset and the end of each partition."""
         return {key: (self.low[key], self.high[key]) for key in self.low}
 
-    def since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
+    def offsets_since(self, marks: Mapping[Partition, tuple[int, int]], time_ms: int) -> dict[Partition, int]:
         """Return where the window begins in each partition."""
         assert time_ms < NOW_MS - WINDOW_MS
         return {key: max(self.begins[key], self.low[key]) for key in marks}
 
-    def empty(self, group: str) -> bool:
+    def is_empty(self, group: str) -> bool:
         """Return whether the old group has no members."""
         assert group == "old"
         return self._old.members == 0
@@ -242,9 +242,9 @@ def test_partitions_that_are_held_stay_held(cluster: Cluster) -> None:
     note = Note(highest_ms=7, held=HoldReason(bad=6, records=10))
     cluster.old.notes = {B: note}
     assert Moving(cluster).migration.run()
-    assert cluster.new.offsets[A] == CommittedOffset(50, SWITCHED)
+    assert cluster.new.offsets[A] == CommittedOffset(50, SWITCHED_NOTE)
     assert cluster.new.offsets[B] == CommittedOffset(60, msgspec.structs.replace(note, migrate="switched"))
-    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING}
+    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING_NOTE}
     saved = len(cluster.new.saved)
     assert Moving(cluster).migration.run()
     assert len(cluster.new.saved) == saved
@@ -255,8 +255,8 @@ def test_it_fills_a_window_up_to_the_commits_and_switches(cluster: Cluster) -> N
     moving = Moving(cluster)
     assert moving.migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 50)] + [(B, n) for n in range(20, 60)]
-    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
-    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING}
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED_NOTE)
+    assert {saved for _, saved in cluster.new.saved[:-1]} == {FILLING_NOTE}
     assert moving.reports.lines == ["caught up"]
     assert moving.migration.progress() == (80, 80)
 
@@ -272,7 +272,7 @@ def test_it_follows_until_the_last_member_is_gone(cluster: Cluster) -> None:
     cluster.on_wait = on
     assert Moving(cluster).migration.run()
     assert sorted(cluster.filled) == [(A, n) for n in range(10, 80)] + [(B, n) for n in range(20, 60)]
-    assert cluster.new.saved[-1] == ({A: 80, B: 60}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 80, B: 60}, SWITCHED_NOTE)
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -286,20 +286,20 @@ def test_a_group_that_moves_during_the_switch_needs_another_round(cluster: Clust
 
     cluster.adoption.before = moves_on
     assert Moving(cluster).migration.run()
-    assert [note for _, note in cluster.new.saved].count(SWITCHED) == 1
-    assert cluster.new.saved[-1] == ({A: 70, B: 60}, SWITCHED)
+    assert [note for _, note in cluster.new.saved].count(SWITCHED_NOTE) == 1
+    assert cluster.new.saved[-1] == ({A: 70, B: 60}, SWITCHED_NOTE)
     assert max(offset for key, offset in cluster.filled if key == A) == 69
 
 
 def test_settled_messages_without_a_commit_are_taken_over(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a search finds none; the offsets stay those that were committed."""
-    monkeypatch.setattr(migration, "AHEAD_OFFSETS", 5)
+    monkeypatch.setattr(migration, "SEARCH_OFFSETS", 5)
     cluster.adoption.ahead = {(A, 51), (A, 53), (A, 57), (B, 99)}
     moving = Moving(cluster)
     assert moving.migration.run()
     assert cluster.adoption.adopted == [(A, 51), (A, 53), (A, 57)]
-    assert moving.migration.ahead == 3
-    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
+    assert moving.migration.adopted_ahead == 3
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED_NOTE)
 
 
 @pytest.mark.parametrize("batches", range(1, 13))
@@ -341,7 +341,7 @@ def test_an_empty_store_is_filled_with_all_of_the_window(cluster: Cluster) -> No
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.new.offsets == {A: CommittedOffset(50, FILLING), B: CommittedOffset(60, FILLING)}
+    assert cluster.new.offsets == {A: CommittedOffset(50, FILLING_NOTE), B: CommittedOffset(60, FILLING_NOTE)}
     cluster.filled.clear()
     cluster.old.members = 0
     assert Moving(cluster).migration.run()
@@ -372,7 +372,7 @@ def test_a_stopped_migration_saves_and_does_not_switch(cluster: Cluster) -> None
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING_NOTE)
     cluster.filled.clear()
     cluster.has_more = True
     cluster.old.offsets[B] = 65
@@ -387,12 +387,12 @@ def test_offsets_without_messages_count_as_filled(cluster: Cluster) -> None:
     moving = Moving(cluster)
     cluster.on_wait = moving.stop
     assert not moving.migration.run()
-    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, FILLING_NOTE)
 
 
 def test_after_the_switch_nothing_is_done(cluster: Cluster) -> None:
     """A migration that was killed after its last request can be rerun."""
-    cluster.new.offsets = {A: CommittedOffset(50, SWITCHED), B: CommittedOffset(60, SWITCHED)}
+    cluster.new.offsets = {A: CommittedOffset(50, SWITCHED_NOTE), B: CommittedOffset(60, SWITCHED_NOTE)}
     cluster.has_more = True
     assert Moving(cluster).migration.run()
     assert (cluster.new.saved, cluster.filled) == ([], [])
@@ -404,7 +404,7 @@ def test_a_partition_without_an_offset_starts_at_its_first_message(cluster: Clus
     cluster.log.low[B] = 3
     cluster.log.begins[B] = 3
     assert Moving(cluster, allow_gap=True).migration.run()
-    assert cluster.new.saved[-1] == ({A: 50, B: 3}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 50, B: 3}, SWITCHED_NOTE)
     assert {key for key, _ in cluster.filled} == {A}
 
 
@@ -413,7 +413,7 @@ def test_nothing_is_filled_where_the_old_group_is_behind_the_window(cluster: Clu
     cluster.log.begins[A] = 80
     assert Moving(cluster).migration.run()
     assert {key for key, _ in cluster.filled} == {B}
-    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED)
+    assert cluster.new.saved[-1] == ({A: 50, B: 60}, SWITCHED_NOTE)
 
 
 def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
@@ -431,13 +431,13 @@ def test_a_gap_in_the_window_is_refused_or_reported(cluster: Cluster) -> None:
 
 def test_a_gap_that_has_appeared_since_is_found(cluster: Cluster) -> None:
     """The fill was stopped for so long that messages it had yet to read were deleted."""
-    cluster.new.offsets = {A: CommittedOffset(40, FILLING), B: CommittedOffset(25, FILLING)}
+    cluster.new.offsets = {A: CommittedOffset(40, FILLING_NOTE), B: CommittedOffset(25, FILLING_NOTE)}
     cluster.log.low[B] = 30
     moving = Moving(cluster)
     assert moving.migration.run()
     assert cluster.filled[-1] == (B, 59)
     assert (B, 29) not in cluster.filled
-    cluster.new.offsets = {A: CommittedOffset(40, FILLING), B: CommittedOffset(25, FILLING)}
+    cluster.new.offsets = {A: CommittedOffset(40, FILLING_NOTE), B: CommittedOffset(25, FILLING_NOTE)}
     cluster.log.first_ms = NOW_MS
     with pytest.raises(SourceError, match="3,600 s of the window are missing"):
         Moving(cluster).migration.run()
@@ -464,5 +464,5 @@ def test_unsuitable_groups_are_refused() -> None:
         group_offsets({}, {A: (0, 5)}, ["articles"], "old")
     assert group_offsets({A: CommittedOffset(3)}, {A: (0, 5), B: (2, 9)}, ["articles"], "old") == {A: 3, B: 2}
     with pytest.raises(ConfigError, match="in use"):
-        filled_offsets({A: CommittedOffset(3, FILLING), B: CommittedOffset(3)}, "new")
-    assert filled_offsets({A: CommittedOffset(3, FILLING)}, "new") == {A: 3}
+        filled_offsets({A: CommittedOffset(3, FILLING_NOTE), B: CommittedOffset(3)}, "new")
+    assert filled_offsets({A: CommittedOffset(3, FILLING_NOTE)}, "new") == {A: 3}

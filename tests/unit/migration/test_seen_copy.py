@@ -96,7 +96,7 @@ def test_a_text_that_comes_back_is_remembered_in_the_form_that_is_compared_now()
     assert in_window.record.text_digest != old[2].record.text_digest
     for _ in range(2):
         copy_seen(before, store, lambda: False)
-        filling = AdoptingJudge(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms, in_force=before)
+        filling = AdoptingJudge(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms, old_store=before)
         filling.judge([in_window])
     after = Detector(store, LETTERS, lambda: TIME_MS, seen_ms=keep_ms)
     (event,) = after.judge([version(LETTERS, 9, spaced.replace("See", "S e e"), time_ms=times_ms[3])])
@@ -112,5 +112,5 @@ def test_nothing_is_renamed_for_consumers_that_remember_nothing() -> None:
     old = version(NOW, 0, spaced)
     judged(before, NOW, old)
     remembering({old.record.text_digest: SeenTimes(1, 2, 3, 4)}, before)
-    AdoptingJudge(store, LETTERS, lambda: TIME_MS, in_force=before).judge([version(LETTERS, 0, spaced)])
+    AdoptingJudge(store, LETTERS, lambda: TIME_MS, old_store=before).judge([version(LETTERS, 0, spaced)])
     assert dict(store.scan_seen()) == {}

@@ -87,7 +87,7 @@ def filled(
     store: Store, before: Store, those: Sequence[Version], settings: JudgeSettings = NOW, batch: int = BATCH
 ) -> AdoptingJudge:
     """Fill a store with these, some at a time."""
-    fill = AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, in_force=before)
+    fill = AdoptingJudge(store, settings, lambda: TIME_MS + 1_000, old_store=before)
     for at in range(0, len(those), batch):
         fill.judge(those[at : at + batch])
     return fill
@@ -190,7 +190,7 @@ def test_each_text_counts_for_itself(store: Store, now: JudgeSettings) -> None:
     kinds = [TextKind(version(now, 0, text).record.kind) for text in texts]
     assert kinds == [TextKind.SHORT, TextKind.SHINGLED, TextKind.SHORT, TextKind.LONG]
     sent = judged(before, BEFORE, *(version(BEFORE, number, text) for number, text in those))
-    fill = AdoptingJudge(store, now, lambda: TIME_MS + 1_000, in_force=before)
+    fill = AdoptingJudge(store, now, lambda: TIME_MS + 1_000, old_store=before)
     assert fill.judge([version(now, number, text) for number, text in those]) == sent
     assert posted(store) == [f"post {number}" for number in range(8) if number != 7]
     assert fill.adopted.flagged_now == 9
@@ -306,7 +306,7 @@ def test_one_that_is_gone_stands_in_for_nothing(store: Store) -> None:
     before = MemoryStore()
     first, *more = (version(BEFORE, number) for number in range(4))
     judged(before, BEFORE, first, *more)
-    fill = AdoptingJudge(store, NOW, lambda: TIME_MS + 1_000, in_force=before)
+    fill = AdoptingJudge(store, NOW, lambda: TIME_MS + 1_000, old_store=before)
     fill.judge([version(NOW, 0)])
     fill.judge([make_tombstone("post 0", TIME_MS + 1, 1)])
     fill.judge([version(NOW, number) for number in (1, 2, 3)])
@@ -351,7 +351,7 @@ def test_what_was_said_is_found_in_either_script(store: Store, now: JudgeSetting
     assert [each.reference for each in old] == [each.reference for each in new]
     assert len({each.reference[ID_HASH_BYTES:] for each in new}) == 5
     assert new[0].record.text_digest == new[1].record.text_digest
-    fill = AdoptingJudge(store, now, lambda: TIME_MS + 1_000, in_force=before)
+    fill = AdoptingJudge(store, now, lambda: TIME_MS + 1_000, old_store=before)
     assert fill.judge(new) == sent
     assert judged(store, now, *new) == sent
     assert fill.adopted.flagged_now == 1

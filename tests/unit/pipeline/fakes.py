@@ -28,7 +28,7 @@ from consumer.pipeline.batches import (
     BatchAbandoned,
     BatchCommitted,
     BatchMeasured,
-    EnteredStage,
+    SinglePieceStage,
     Stage,
     StageEnded,
     StageStarted,
@@ -178,7 +178,7 @@ class NotingListener:
 
     def _stage_ended(self, ended: StageEnded) -> None:
         # The others were noted when they began.
-        if ended.stage not in get_args(EnteredStage):
+        if ended.stage not in get_args(SinglePieceStage):
             self.stages.append(ended.stage)
             self.seconds.append(ended.seconds)
 

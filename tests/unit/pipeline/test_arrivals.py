@@ -14,7 +14,7 @@ from consumer.kafka.source.arrivals import LiveArrivals, RecordTimeBehind, Topic
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.pipeline.arrivals import ArchiveArrivals, FileArrivals, RecordTimeReplaced, StreamArrivals
-from consumer.pipeline.loop import distinct_ids
+from consumer.pipeline.loop import parts_with_distinct_ids
 from consumer.wiring.feeds import topics_options
 from storage.records import Tombstone, Version
 from tests.builders import TIME_MS, make_tombstone, make_version, raw_line, raw_message
@@ -35,7 +35,7 @@ def owner(entry: Version | Tombstone) -> bytes:
 @given(batch=some.lists(arrived, max_size=20))
 def test_a_batch_is_cut_only_where_an_id_comes_again(batch: list[Version | Tombstone]) -> None:
     """The parts add up to the batch, ids differ within each, and each part begins with an id of the previous one."""
-    parts = list(distinct_ids(batch))
+    parts = list(parts_with_distinct_ids(batch))
     assert [version for part in parts for version in part] == batch
     for part in parts:
         assert len({owner(version) for version in part}) == len(part) > 0

@@ -465,8 +465,8 @@ def test_with_no_listener_nothing_is_computed_for_one(monkeypatch: pytest.Monkey
     def costs(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(batches, "_timed", costs)
-    monkeypatch.setattr(loop, "_measured", costs)
+    monkeypatch.setattr(batches, "_report_stage", costs)
+    monkeypatch.setattr(loop, "_measurements", costs)
     ends = Ends([line("a"), b"{"], [line("b")])
     running = pipeline(ends, MemoryStore())
     running.hooks = Hooks()

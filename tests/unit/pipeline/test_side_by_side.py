@@ -15,7 +15,7 @@ from consumer.model.errors import Abandoned
 from consumer.model.hooks import Hooks
 from consumer.model.record import Partition, RawBatch
 from consumer.model.verdict import VerdictEvent
-from consumer.pipeline.side_by_side import PART_ARTICLES_MIN, SideBySide, divided
+from consumer.pipeline.side_by_side import PART_ARTICLES_MIN, SideBySide, divide
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.memory import MemoryStore
 from storage.records import Tombstone, Version
@@ -61,7 +61,7 @@ def tens(part: Sequence[int]) -> list[int]:
 @given(partitions=some.lists(some.sampled_from([None, *PARTITIONS, ("others", 0)])), parts_max=some.integers(1, 6))
 def test_each_article_is_in_one_part_and_each_partition_too(partitions: list[Partition | None], parts_max: int) -> None:
     """In order; no part is empty, but for the one of an empty batch."""
-    parts = divided(partitions, parts_max)
+    parts = divide(partitions, parts_max)
     assert sorted(index for part in parts for index in part) == list(range(len(partitions)))
     assert all(part == sorted(part) for part in parts)
     assert all(parts) or not partitions
@@ -77,8 +77,8 @@ def test_parts_are_about_even() -> None:
     partitions: list[Partition | None] = [
         ("articles", number) for number, size in enumerate(sizes) for _ in range(size)
     ]
-    assert [len(part) for part in divided(partitions, 2)] == [100, 100]
-    assert [len(part) for part in divided(partitions, 3)] == [100, 50, 50]
+    assert [len(part) for part in divide(partitions, 2)] == [100, 100]
+    assert [len(part) for part in divide(partitions, 3)] == [100, 50, 50]
 
 
 def test_parts_are_worked_on_at_the_same_time_and_answered_in_the_order_of_the_batch(three: SideBySide) -> None:

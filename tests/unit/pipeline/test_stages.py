@@ -6,11 +6,11 @@ import pytest
 
 from consumer.model.hooks import Hooks
 from consumer.pipeline import batches, loop
-from consumer.pipeline.batches import BatchMeasured, EnteredStage, StageEnded, timed
+from consumer.pipeline.batches import BatchMeasured, SinglePieceStage, StageEnded, report_stage
 from storage.memory import MemoryStore
 from tests.unit.pipeline.fakes import Ends, line, pipeline
 
-STAGES: Final[tuple[EnteredStage, ...]] = ("poll", "decode", "emit", "commit")
+STAGES: Final[tuple[SinglePieceStage, ...]] = ("poll", "decode", "emit", "commit")
 
 
 class StoppedClock:
@@ -34,15 +34,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_is_timed_if_somebody_listens(clock: StoppedClock, stage: EnteredStage) -> None:
+def test_a_stage_is_timed_if_somebody_listens(clock: StoppedClock, stage: SinglePieceStage) -> None:
     """The clock is read at its beginning and its end."""
     ended: list[StageEnded] = []
     hooks = Hooks()
-    with timed(hooks, stage):
+    with report_stage(hooks, stage):
         pass
     assert clock.readings == 0
     hooks.on(StageEnded, ended.append)
-    with timed(hooks, stage):
+    with report_stage(hooks, stage):
         pass
     assert clock.readings == 2
     assert ended == [StageEnded(stage, 0.0)]
@@ -53,13 +53,13 @@ def test_a_run_to_which_nobody_listens_times_and_measures_nothing(
 ) -> None:
     """No stage of it, and no batch."""
     measured: list[object] = []
-    measure = loop._measured
+    measure = loop._measurements
 
     def noted(*arguments: Any) -> BatchMeasured:  # noqa: ANN401  # those of ``measure``
         measured.append(arguments)
         return measure(*arguments)
 
-    monkeypatch.setattr(loop, "_measured", noted)
+    monkeypatch.setattr(loop, "_measurements", noted)
     ends = Ends([line("a"), line("b")])
     listened = pipeline(ends, MemoryStore())
     listened.hooks.on(BatchMeasured, lambda _: None)

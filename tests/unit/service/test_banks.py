@@ -567,7 +567,7 @@ def test_banks_that_are_away_hold_up_nothing_else(
     window: dupwatch.Window, monkeypatch: pytest.MonkeyPatch, fault: Exception, kind: str
 ) -> None:
     """Others are told to come again, and are answered once the banks are back."""
-    monkeypatch.setattr(service_banks, "AWAY_S", 0.0)
+    monkeypatch.setattr(service_banks, "REFUSAL_S", 0.0)
     banks = SlowBanks(SPAM, OFFER)
     with serving_banks(window, banks) as client:
         wait_until_ready(client)
@@ -587,7 +587,7 @@ def test_banks_out_of_reach_are_asked_once_for_all_that_wait(
     window: dupwatch.Window, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of ten requests would wait half a minute for the brokers, one after the other."""
-    monkeypatch.setattr(service_banks, "AWAY_S", 1_000.0)
+    monkeypatch.setattr(service_banks, "REFUSAL_S", 1_000.0)
     banks = SlowBanks(SPAM, OFFER)
     with serving_banks(window, banks) as client:
         wait_until_ready(client)
@@ -604,9 +604,9 @@ def test_banks_out_of_reach_are_asked_once_for_all_that_wait(
         assert {(answer.status, answer.json["type"]) for answer in answers} == {(503, f"{URN}banks")}
         assert banks.calls == 1
         banks.fault = None
-        monkeypatch.setattr(service_banks, "AWAY_S", 0.0)
+        monkeypatch.setattr(service_banks, "REFUSAL_S", 0.0)
         assert service.send("GET", "/spam").status == 200
-        monkeypatch.setattr(service_banks, "AWAY_S", 1_000.0)
+        monkeypatch.setattr(service_banks, "REFUSAL_S", 1_000.0)
         assert service.send("GET", "/spam").status == 200
 
 

@@ -161,8 +161,8 @@ def test_stats_are_counted_once_for_all_who_ask(
     first = client.get("/v1/stats").json
     window.judge(dupwatch.Article("a", text(1)))
     assert client.get("/v1/stats").json == first
-    monkeypatch.setattr(reading, "FRESH_S", 0.0)
-    monkeypatch.setattr(reading, "_SHARE", 0)
+    monkeypatch.setattr(reading, "FRESH_S_MIN", 0.0)
+    monkeypatch.setattr(reading, "_REUSE_FACTOR", 0)
     with served(judging_of(window)) as other:
         wait_until_ready(other)
         assert [other.get("/v1/stats").json["counts"]["versions"] for _ in range(2)] == [1, 1]

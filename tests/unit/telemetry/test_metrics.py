@@ -24,7 +24,7 @@ from consumer.model.hooks import Hooks, Outage, RunPart
 from consumer.model.limits import ReadLimits
 from consumer.model.verdict import Outcome, Verdict
 from consumer.pipeline.arrivals import RecordTimeReplaced
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, StageEnded, timed
+from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchMeasured, StageEnded, report_stage
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.telemetry.metrics.instruments import SECONDS
@@ -336,9 +336,9 @@ def test_a_sink_is_watched(metrics: Metrics, hooks: Hooks) -> None:
 
 def test_a_stage_that_fails_is_timed_too(metrics: Metrics, hooks: Hooks) -> None:
     """A stage that fails is timed, too, and its error is raised."""
-    with pytest.raises(ZeroDivisionError), timed(hooks, "emit"):
+    with pytest.raises(ZeroDivisionError), report_stage(hooks, "emit"):
         raise ZeroDivisionError
-    with timed(hooks, "emit"):
+    with report_stage(hooks, "emit"):
         pass
     hooks.report(StageEnded("look_up", 1.5))
     assert value(metrics, "dupwatch_stage_seconds_count", stage="emit") == 2

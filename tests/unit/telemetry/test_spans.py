@@ -18,7 +18,14 @@ from opentelemetry.trace import SpanKind, StatusCode
 from consumer.model.errors import SinkError
 from consumer.model.hooks import Hooks
 from consumer.model.record import RawBatch
-from consumer.pipeline.batches import BatchAbandoned, BatchCommitted, BatchStarted, EnteredStage, StageEnded, timed
+from consumer.pipeline.batches import (
+    BatchAbandoned,
+    BatchCommitted,
+    BatchStarted,
+    SinglePieceStage,
+    StageEnded,
+    report_stage,
+)
 from consumer.telemetry.spans import BatchSpans, RequestSpans, Tracing, tracing_to
 from consumer.telemetry.trace_context import TracedFeed
 from consumer.web.requests import RequestEnded
@@ -180,14 +187,14 @@ def test_a_batch_that_was_given_up_is_an_error(tracing: SpanListening) -> None:
 
 def test_batches_that_are_decoded_ahead_keep_their_times(tracing: SpanListening) -> None:
     """Each span begins with the decoding of its own batch, even after one that was given up before it began."""
-    with timed(tracing.hooks, "decode"):
+    with report_stage(tracing.hooks, "decode"):
         pass
     time.sleep(0.01)
-    with timed(tracing.hooks, "decode"):
+    with report_stage(tracing.hooks, "decode"):
         pass
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     time.sleep(0.01)
-    with timed(tracing.hooks, "decode"):
+    with report_stage(tracing.hooks, "decode"):
         pass
     tracing.hooks.report(BatchCommitted([], []))
     tracing.hooks.report(BatchAbandoned())
@@ -208,7 +215,7 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: Spa
 
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
     with pytest.raises(SinkError):
-        fail(timed(tracing.hooks, "emit"))
+        fail(report_stage(tracing.hooks, "emit"))
     tracing.listener.end_unfinished()
     (emit,) = [span for span in tracing.spans if span.name == "emit"]
     assert emit.status.status_code is StatusCode.ERROR
@@ -218,10 +225,10 @@ def test_a_stage_that_fails_says_with_what_and_not_with_which_words(tracing: Spa
 
 
 @pytest.mark.parametrize("stage", ["poll", "decode"])
-def test_what_belongs_to_no_batch_makes_no_span(tracing: SpanListening, stage: EnteredStage) -> None:
+def test_what_belongs_to_no_batch_makes_no_span(tracing: SpanListening, stage: SinglePieceStage) -> None:
     """Neither waiting nor the decoding of a later batch makes a span."""
     tracing.hooks.report(BatchStarted(batch(("articles", 0, 1))))
-    with timed(tracing.hooks, stage):
+    with report_stage(tracing.hooks, stage):
         pass
     tracing.hooks.report(BatchCommitted([], []))
     assert [span.name for span in tracing.spans] == ["process articles"]

@@ -38,7 +38,7 @@ def test_by_default_nothing_is_looked_for() -> None:
     """A topic that is not there yet would keep consumers from starting."""
     config = config_of(TOPICS, {})
     assert drawn_with(config) is None
-    assert "prefix.near-misses" not in sink_topics(config).written
+    assert "prefix.near-misses" not in sink_topics(config).written_topics
 
 
 def test_topics_get_them_where_they_are_asked_for() -> None:
@@ -47,7 +47,7 @@ def test_topics_get_them_where_they_are_asked_for() -> None:
     near_misses = drawn_with(config)
     assert near_misses is not None
     assert (near_misses.share, near_misses.margin, near_misses.sampled_in) == (0.02, 0.1, 50.0)
-    assert "prefix.near-misses" in sink_topics(config).written
+    assert "prefix.near-misses" in sink_topics(config).written_topics
 
 
 def test_other_sinks_do_not() -> None:

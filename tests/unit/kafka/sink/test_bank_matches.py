@@ -17,7 +17,7 @@ OFFER = BankMention(bank="spam", item="offer", action="deny", form="equal", simi
 
 def topics_of(given: JudgedRecord, topics: SinkTopics = TOPICS) -> list[str]:
     """Return the topics that get a message of this answer."""
-    return [message.topic for message in MessageRouting(topics, event_headers).judged(given)]
+    return [message.topic for message in MessageRouting(topics, event_headers).verdict_messages(given)]
 
 
 @pytest.mark.parametrize(("withheld", "sent"), [(False, ["p.bank-matches"]), (True, [])])
@@ -26,7 +26,9 @@ def test_a_withheld_match_is_not_sent(*, withheld: bool, sent: list[str]) -> Non
     denied = answer(msgspec.structs.replace(FLAG, banks=(OFFER,)))
     given = JudgedRecord(denied.record, denied.event, match_withheld=withheld)
     assert topics_of(given) == ["p.duplicates", "p.verdicts", *sent]
-    flag, verdict, *matches = (message.value or b"" for message in MessageRouting(TOPICS, event_headers).judged(given))
+    flag, verdict, *matches = (
+        message.value or b"" for message in MessageRouting(TOPICS, event_headers).verdict_messages(given)
+    )
     assert flag == verdict == denied.event.encoded
     assert [decode_bank_match(match).banks for match in matches] == [(OFFER,)] * len(sent)
 

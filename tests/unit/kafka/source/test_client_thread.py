@@ -104,7 +104,7 @@ def test_a_client_that_became_another_member_gives_up_its_batch(monkeypatch: pyt
     assert given.client.calls_of("close") == [{}]
     given.group.member = b"three"
     given.assign(P0)
-    assert not given.thread._membership.why_replace
+    assert not given.thread._membership.replacement_reason
     assert set(given.partitions.owned()) == {P0}
 
 
@@ -265,7 +265,7 @@ def test_a_start_at_the_end_stays_where_it_was_first(monkeypatch: pytest.MonkeyP
     given.assign(P0)
     given.logs[P0] = (0, 110)
     given.partitions.deliver([record(P0, 100)])
-    assert given.partitions.waiting() == 0
+    assert given.partitions.buffered() == 0
     if transactional:
         given.partitions.lose_places()
         given.turn()
@@ -282,7 +282,7 @@ def test_a_start_at_the_end_stays_where_it_was_first(monkeypatch: pytest.MonkeyP
         assert given.group.offsets == {P0: 100}
     given.turn()
     given.partitions.deliver([record(P0, 100)])
-    assert given.partitions.waiting() == 1
+    assert given.partitions.buffered() == 1
     assert given.partitions.position(P0) == 101
 
 
@@ -295,7 +295,7 @@ def test_a_start_at_the_end_is_committed_at_once(monkeypatch: pytest.MonkeyPatch
     assert given.client.calls_of("commit") == [{P0: 100}]
     assert given.partitions.take() is None
     given.partitions.deliver([record(P0, 100)])
-    assert given.partitions.waiting() == 1
+    assert given.partitions.buffered() == 1
 
 
 def test_a_client_that_is_not_a_member_commits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,5 +467,5 @@ def test_records_around_a_batch_that_cannot_be_unpacked(monkeypatch: pytest.Monk
     given.assign(P0)
     bad = BadBatch(P0, 7, KafkaError._BAD_MSG)
     given.thread._fetching._take_in([EmptyMessage(P0, 5), EmptyMessage(P0, 6), bad, EmptyMessage(P0, 9)])  # type: ignore[list-item]
-    assert given.partitions.waiting() == 2
+    assert given.partitions.buffered() == 2
     assert given.partitions.seeks() == {P0: 7}

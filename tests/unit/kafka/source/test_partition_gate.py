@@ -23,8 +23,8 @@ def exceeded(limit: PoisonLimit, batches: Iterable[tuple[int, int]], window: Win
     over = False
     for records, bad in batches:
         assert not over
-        window = limit.after(window, records, bad)
-        over = limit.exceeded(window)
+        window = limit.advance(window, records, bad)
+        over = limit.is_exceeded(window)
     return over, window
 
 
@@ -73,7 +73,7 @@ def test_a_window_has_the_last_records_and_stays_small(
     """For any batch sizes, and after the limit was changed."""
     limit, window = PoisonLimit(share_max, records_min), before
     for at, (records, bad) in enumerate(batches):
-        window = limit.after(window, records, bad)
+        window = limit.advance(window, records, bad)
         assert len(window) <= WINDOW_COUNTS_MAX
         if not before:
             seen = [*batches[: at + 1]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from consumer.kafka.message import Offsets, TopicRecord
-from consumer.kafka.offset_metadata import NOTHING, HoldReason, HoldRequest, Note
+from consumer.kafka.offset_metadata import EMPTY_NOTE, HoldReason, HoldRequest, Note
 from consumer.kafka.source.partitions import Partitions
 from consumer.kafka.source.progress import BEGINNING, CommitPoint, Start
 from consumer.model.errors import Abandoned
@@ -92,17 +92,17 @@ def test_what_is_buffered_is_bounded() -> None:
     kept = owning(P0)
     assert (kept.room(), kept.room_bytes()) == (8, 2000)
     kept.deliver(records(P0, range(8)))
-    assert (kept.room(), kept.overfull(), kept.full_batch()) == (0, False, True)
+    assert (kept.room(), kept.is_overfull(), kept.has_full_batch()) == (0, False, True)
     kept.deliver(records(P0, range(8, 12)))
-    assert kept.overfull()
+    assert kept.is_overfull()
     large = owning(P0)
     large.deliver([record(P0, 0, b"x" * 1500)])
     assert 0 < large.room_bytes() <= 500
     large.deliver([record(P0, 1, b"x" * 500)])
     assert large.room_bytes() == 0
-    assert (large.room(), large.overfull(), large.full_batch()) == (0, False, True)
+    assert (large.room(), large.is_overfull(), large.has_full_batch()) == (0, False, True)
     large.deliver([record(P0, 2, b"x" * 1000)])
-    assert large.overfull()
+    assert large.is_overfull()
 
 
 def test_nothing_comes_twice_or_from_elsewhere() -> None:
@@ -121,7 +121,7 @@ def test_a_batch_counts_once_it_is_acknowledged() -> None:
     assert kept.uncommitted() == {}
     kept.acknowledge(end)
     assert kept.uncommitted() == {P0: CommitPoint(3, 4)}
-    kept.committed(P0, CommitPoint(3, None))
+    kept.note_committed(P0, CommitPoint(3, None))
     assert kept.uncommitted() == {}
     kept.acknowledge(begun(kept))
     assert kept.uncommitted() == {P0: CommitPoint(4, 5)}
@@ -155,7 +155,7 @@ def test_a_revocation_voids_what_was_not_begun() -> None:
     prefetched = end_of(taken(kept))
     assert kept.revoke([P1]) is False
     kept.leave([P1], "gone")
-    assert kept.waiting() == 0
+    assert kept.buffered() == 0
     assert kept.seeks() == {P0: 4}
     kept.acknowledge(end)
     assert kept.uncommitted() == {P0: CommitPoint(4, None)}
@@ -169,12 +169,12 @@ def test_until_a_seek_nothing_is_taken_in() -> None:
     kept.deliver(records(P0, range(4)))
     kept.revoke([])
     kept.deliver(records(P0, [0, 4, 5]))
-    assert kept.waiting() == 0
-    kept.sought(P0, 3)
+    assert kept.buffered() == 0
+    kept.note_sought(P0, 3)
     assert kept.seeks() == {P0: 0}
-    kept.sought(P0, 0)
+    kept.note_sought(P0, 0)
     kept.deliver(records(P0, [0]))
-    assert kept.waiting() == 1
+    assert kept.buffered() == 1
 
 
 def test_a_begun_batch_whose_partition_goes_is_waited_for_and_then_given_up() -> None:
@@ -228,7 +228,7 @@ def test_abandoning_without_a_begun_batch_does_nothing() -> None:
     kept.deliver(records(P0, range(4)))
     stale = end_of(taken(kept))
     kept.revoke([])
-    kept.sought(P0, 0)
+    kept.note_sought(P0, 0)
     kept.deliver(records(P0, range(4)))
     fresh = end_of(taken(kept))
     with pytest.raises(Abandoned):
@@ -244,7 +244,7 @@ def test_a_transaction_that_ended_after_the_deadline_still_counts() -> None:
     end = begun(kept)
     kept.revoke([P1])
     kept.leave([P1], "gone")
-    kept.sought(P0, 0)
+    kept.note_sought(P0, 0)
     kept.deliver(records(P0, range(2)))
     again = end_of(taken(kept))
     kept.acknowledge_committed(end)
@@ -287,7 +287,7 @@ def test_while_held_what_was_read_is_answered_and_nothing_more_is_taken_in() -> 
     end = begun(kept)
     kept.suspend()
     kept.deliver(records(P1, [0]))
-    assert (kept.room(), kept.overfull(), kept.unanswered()) == (0, False, True)
+    assert (kept.room(), kept.is_overfull(), kept.unanswered()) == (0, False, True)
     kept.acknowledge(end)
     assert kept.unanswered()
     last = end_of(taken(kept))
@@ -309,7 +309,7 @@ def test_a_jump_within_a_log_that_is_another_one() -> None:
     kept.suspend()
     kept.jump(P0, 0)
     kept.resume()
-    kept.sought(P0, 0)
+    kept.note_sought(P0, 0)
     assert kept.uncommitted() == {P0: CommitPoint(0, None)}
     kept.deliver(records(P0, [0]))
     kept.acknowledge(begun(kept))
@@ -351,7 +351,7 @@ def test_in_transactions_a_place_goes_with_records_of_others() -> None:
     assert end_of(taken(kept)).next == {P0: 100, P1: 1}
     kept.abandon()
     kept.revoke([])
-    kept.sought(P0, 100)
+    kept.note_sought(P0, 100)
     kept.deliver(records(P0, [100]))
     assert end_of(taken(kept)).next == {P0: 101}
 
@@ -361,12 +361,12 @@ def test_what_the_group_does_not_know_is_not_read() -> None:
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(50, committed=False)})
     kept.deliver(records(P0, [50]))
-    assert kept.waiting() == 0
-    kept.committed(P0, CommitPoint(50, None))
+    assert kept.buffered() == 0
+    kept.note_committed(P0, CommitPoint(50, None))
     assert kept.seeks() == {P0: 50}
-    kept.sought(P0, 50)
+    kept.note_sought(P0, 50)
     kept.deliver(records(P0, [50]))
-    assert kept.waiting() == 1
+    assert kept.buffered() == 1
 
 
 def test_a_transaction_tells_the_group_where_a_partition_begins() -> None:
@@ -389,7 +389,7 @@ def test_where_nobody_knows_what_was_committed_the_brokers_are_asked() -> None:
     begun(kept)
     kept.lose_places()
     kept.deliver(records(P0, [5]))
-    assert kept.waiting() == 0
+    assert kept.buffered() == 0
     kept.restart({P0: Start(5, committed=True), P1: None, P2: None})
     assert kept.seeks() == {P0: 5, P1: BEGINNING, P2: 50}
     assert kept.uncommitted() == {P2: CommitPoint(50, None)}
@@ -399,7 +399,7 @@ def test_offsets_without_records_are_passed_over_once_all_before_them_is_answere
     """What stands behind the last record of a partition, such as ends of transactions, is committed like a record."""
     kept = owning(P0)
     kept.deliver(records(P0, [0, 1]))
-    kept.ended(P0, 9)
+    kept.note_end(P0, 9)
     end = begun(kept)
     kept.pass_over()
     assert kept.position(P0) == 2
@@ -415,10 +415,10 @@ def test_an_end_that_was_told_before_a_record_came_says_nothing_of_what_follows(
     """What was reached once was passed by a record since; and before a partition's beginning there is nothing."""
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(BEGINNING, committed=True)})
-    kept.ended(P0, 0)
+    kept.note_end(P0, 0)
     kept.pass_over()
     assert kept.uncommitted() == {}
-    kept.ended(P0, 5)
+    kept.note_end(P0, 5)
     kept.deliver([record(P0, 7)])
     kept.acknowledge(begun(kept))
     kept.pass_over()
@@ -439,7 +439,7 @@ def test_an_end_counts_only_where_everything_before_it_was_taken_in(how: str) ->
     elif how == "gone":
         kept.leave([P0], "gone")
     kept.deliver(records(P0, [0, 1]))
-    kept.ended(P0, 2)
+    kept.note_end(P0, 2)
     kept.pass_over()
     assert kept.position(P0) in {0, None}
     assert kept.uncommitted() in ({}, {P0: CommitPoint(0, None)})
@@ -449,10 +449,10 @@ def test_an_end_is_forgotten_where_reading_begins_again() -> None:
     """A batch that is given up is read again: what was behind it must not be jumped to before that."""
     kept = owning(P0)
     kept.deliver(records(P0, [0, 1]))
-    kept.ended(P0, 9)
+    kept.note_end(P0, 9)
     begun(kept)
     kept.abandon()
-    kept.sought(P0, 0)
+    kept.note_sought(P0, 0)
     kept.pass_over()
     assert (kept.position(P0), kept.uncommitted()) == (0, {})
 
@@ -461,13 +461,13 @@ def test_in_transactions_what_is_passed_over_is_told_by_a_batch_without_records(
     """The group hears of places only with a transaction."""
     kept = Partitions(LIMITS, 2, transactional=True)
     kept.assign({P0: Start(3, committed=True)})
-    kept.ended(P0, 8)
+    kept.note_end(P0, 8)
     assert kept.take() is None
     kept.pass_over()
     batch = taken(kept)
     assert (batch.records, end_of(batch).next) == ((), {P0: 8})
     kept.begin(end_of(batch))
-    kept.ended(P0, 12)
+    kept.note_end(P0, 12)
     kept.pass_over()
     kept.acknowledge_committed(end_of(batch))
     kept.pass_over()
@@ -489,7 +489,7 @@ def test_a_note_is_committed_with_the_offset_that_it_belongs_to() -> None:
     kept.acknowledge(end, {P0: Note(highest_ms=2)})
     assert kept.uncommitted() == {P0: CommitPoint(4, None, Note(highest_ms=2))}
     end = end_of(taken(kept))
-    assert kept.begin(end) == {P0: Note(highest_ms=2), P1: NOTHING}
+    assert kept.begin(end) == {P0: Note(highest_ms=2), P1: EMPTY_NOTE}
     kept.acknowledge_committed(end, {P0: Note(highest_ms=3), P1: Note(highest_ms=1)})
     assert kept.uncommitted() == {}
     assert kept.owned() == {P0: CommitPoint(5, None, Note(highest_ms=3)), P1: CommitPoint(1, None, Note(highest_ms=1))}
@@ -505,15 +505,15 @@ def test_a_held_partition_waits_where_it_was_answered_and_the_others_go_on() -> 
     assert kept.holds()[P0] == HELD
     assert kept.uncommitted() == {P0: CommitPoint(5, None, Note(held=HELD))}
     assert kept.seeks() == {P1: 5}
-    kept.sought(P1, 5)
+    kept.note_sought(P1, 5)
     kept.deliver([*records(P0, range(5, 9)), *records(P1, range(5, 8))])
-    assert kept.waiting() == 3
+    assert kept.buffered() == 3
     kept.acknowledge(begun(kept), {P1: Note(highest_ms=1)})
     assert kept.uncommitted() == {
         P0: CommitPoint(5, None, Note(held=HELD)),
         P1: CommitPoint(8, None, Note(highest_ms=1)),
     }
-    kept.committed(P0, CommitPoint(5, None, Note(held=HELD)))
+    kept.note_committed(P0, CommitPoint(5, None, Note(held=HELD)))
     assert kept.uncommitted() == {P1: CommitPoint(8, None, Note(highest_ms=1))}
 
 
@@ -531,7 +531,7 @@ def test_nothing_is_taken_in_of_a_partition_that_comes_held() -> None:
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(5, committed=True, note=Note(held=HELD))})
     kept.deliver(records(P0, [5]))
-    assert kept.waiting() == 0
+    assert kept.buffered() == 0
 
 
 def test_the_end_of_a_held_partition_moves_nobody_past_its_records() -> None:
@@ -539,7 +539,7 @@ def test_the_end_of_a_held_partition_moves_nobody_past_its_records() -> None:
     kept = Partitions(LIMITS, 2)
     kept.assign({P0: Start(5, committed=True, note=Note(held=HELD))})
     kept.deliver(records(P0, [5]))
-    kept.ended(P0, 6)
+    kept.note_end(P0, 6)
     kept.pass_over()
     assert kept.position(P0) == 5
     assert kept.uncommitted() == {}
@@ -601,7 +601,7 @@ class Consumer(RuleBasedStateMachine):
         super().__init__()
         self.kept = Partitions(LIMITS, 2)
         self.group = dict.fromkeys((P0, P1, P2), 0)
-        self.notes = dict.fromkeys((P0, P1, P2), NOTHING)
+        self.notes = dict.fromkeys((P0, P1, P2), EMPTY_NOTE)
         self.begun_notes: Mapping[Partition, Note] = {}
         self.judged: dict[Partition, set[int]] = {P0: set(), P1: set(), P2: set()}
         self.client: dict[Partition, int] = {}
@@ -634,7 +634,7 @@ class Consumer(RuleBasedStateMachine):
     def comes_to_the_end(self, partition: Partition) -> None:
         """The client says that for now nothing follows on what it gave."""
         if partition in self.client:
-            self.kept.ended(partition, self.client[partition])
+            self.kept.note_end(partition, self.client[partition])
 
     @rule()
     def passes_over(self) -> None:
@@ -646,7 +646,7 @@ class Consumer(RuleBasedStateMachine):
         """The client goes where it has to."""
         for partition, offset in self.kept.seeks().items():
             self.client[partition] = offset
-            self.kept.sought(partition, offset)
+            self.kept.note_sought(partition, offset)
 
     @rule(partition=st.sampled_from([P0, P1, P2]))
     def fetched_before_the_callback(self, partition: Partition) -> None:
@@ -770,7 +770,7 @@ class Consumer(RuleBasedStateMachine):
         for partition, place in self.kept.uncommitted().items():
             assert partition in self.client, "committed for a partition that is not ours"
             self.group[partition], self.notes[partition] = place.offset, place.note
-            self.kept.committed(partition, place)
+            self.kept.note_committed(partition, place)
 
     @rule(partition=st.sampled_from([P0, P1, P2]), finished=st.booleans())
     def revoked(self, partition: Partition, finished: bool) -> None:  # noqa: FBT001

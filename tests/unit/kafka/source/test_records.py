@@ -58,6 +58,12 @@ def test_headers_that_cannot_be_had_at_all_are_no_fault() -> None:
     assert (message.headers, message.headers_lost) == ((("dupwatch-headers-lost", b"1"),), 1)
 
 
+def test_lost_headers_are_counted_in_a_record_that_is_cut() -> None:
+    """The client may return no headers of a message that is too large for a dead letter."""
+    record = record_of(Received("headers", value=b"x" * 100_000), 70_000)  # type: ignore[arg-type]  # as above
+    assert (record.headers, record.headers_lost) == ((("dupwatch-headers-lost", b"1"),), 1)
+
+
 def test_a_message_that_cannot_be_told_from_another_ends_the_run() -> None:
     """Without its offset nobody could go on behind it."""
     with pytest.raises(SystemError):

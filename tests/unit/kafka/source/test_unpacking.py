@@ -38,7 +38,7 @@ class Given:
     def fail(self, times: int, offset: int = 7, error: KafkaError = TOO_LARGE) -> None:
         """The client cannot unpack the batch of P0 at an offset, so many times."""
         for _ in range(times):
-            self.unpacking.failed(error, P0, offset)
+            self.unpacking.note_failure(error, P0, offset)
 
     def held(self) -> HoldReason | None:
         """Why P0 is held by now."""
@@ -57,13 +57,13 @@ class Given:
 def test_only_attempts_on_one_batch_at_one_position_count() -> None:
     """Progress, another batch, and having been away start the count again; other partitions have their own."""
     attempts = AttemptCounter()
-    assert [attempts.failed(P0, 5, 7) for _ in range(3)] == [1, 2, 3]
-    assert attempts.failed(P1, 5, 7) == 1
-    assert attempts.failed(P0, 6, 7) == 1
-    assert attempts.failed(P0, 6, 8) == 1
-    assert attempts.failed(P0, 6, 8) == 2
+    assert [attempts.count_failure(P0, 5, 7) for _ in range(3)] == [1, 2, 3]
+    assert attempts.count_failure(P1, 5, 7) == 1
+    assert attempts.count_failure(P0, 6, 7) == 1
+    assert attempts.count_failure(P0, 6, 8) == 1
+    assert attempts.count_failure(P0, 6, 8) == 2
     attempts.forget(P0)
-    assert attempts.failed(P0, 6, 8) == 1
+    assert attempts.count_failure(P0, 6, 8) == 1
     attempts.forget(P0)
     attempts.forget(P0)
 
@@ -92,7 +92,7 @@ def test_all_records_before_the_batch_are_answered_first() -> None:
     given.partitions.deliver(records(P0, 5, 6))
     given.fail(FAILURES_MAX)
     given.partitions.deliver(records(P0, 9))
-    given.partitions.ended(P0, 20)
+    given.partitions.note_end(P0, 20)
     given.partitions.pass_over()
     assert given.held() is None
     end = given.begin()
@@ -116,7 +116,7 @@ def test_where_a_batch_before_it_is_given_up_its_records_are_read_again() -> Non
     assert given.partitions.seeks() == {P0: 5}
     given.fail(FAILURES_MAX)
     assert given.held() is None
-    given.partitions.sought(P0, 5)
+    given.partitions.note_sought(P0, 5)
     given.partitions.deliver(records(P0, 5, 6))
     given.partitions.acknowledge(given.begin())
     given.fail(FAILURES_MAX)
@@ -126,7 +126,7 @@ def test_where_a_batch_before_it_is_given_up_its_records_are_read_again() -> Non
 def test_a_batch_in_hand_that_names_the_partition_does_not_undo_the_hold() -> None:
     """In transactions a batch without records may tell the group a place; its notes were given before the hold."""
     given = Given(BEGINNING, transactional=True)
-    given.partitions.ended(P0, 7)
+    given.partitions.note_end(P0, 7)
     given.partitions.pass_over()
     end = given.begin()
     assert end.next == {P0: 7}
@@ -152,10 +152,10 @@ def test_what_the_client_skips_is_sought_back() -> None:
         given.fail(1, 5, BAD_CHECKSUM)
         given.partitions.deliver(records(P0, 9))
         assert given.partitions.seeks() == {P0: 5}
-        given.partitions.sought(P0, 5)
+        given.partitions.note_sought(P0, 5)
     given.fail(1, 5, BAD_CHECKSUM)
     assert given.held() == HoldReason(bad=0, records=0, reason="bad_msg", batch_offset=5)
-    assert given.partitions.waiting() == 0
+    assert given.partitions.buffered() == 0
 
 
 @pytest.mark.parametrize("state", ["not ours", "not sought", "held"])
