@@ -259,7 +259,9 @@ class Window:
 
     def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
         versions = self._versions(articles, origins)
-        verdicts = [event.verdict for group in parts_with_distinct_ids(versions) for event in self._detector.judge(group)]
+        verdicts = [
+            event.verdict for group in parts_with_distinct_ids(versions) for event in self._detector.judge(group)
+        ]
         # Delete versions that have left the window, as a run does.
         self._expiry.sweep(self._latest_ms, len(versions))
         return verdicts
