@@ -23,10 +23,10 @@ from benchmarks.console.flags import DAY_MS, LARGE_STORY, NOW_MS, Filled, fill
 from benchmarks.speed.report import OUT, Row, publish, tell
 from consumer.console.story_chart import bar_length_ms
 from consumer.reviews import queue, stories
-from consumer.reviews.database import Connection, Database, opened_database
+from consumer.reviews.database import Connection, Database, open_database
 from consumer.reviews.flag_row import STATES
 from consumer.reviews.kinds.rules import KINDS
-from consumer.reviews.paging import Cursor, encoded
+from consumer.reviews.paging import Cursor, encode_cursor
 from consumer.reviews.queue import ORDERS, Filters, Order
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres
@@ -55,7 +55,7 @@ class Times(NamedTuple):
 def opened(folder: Path, *, postgresql: bool) -> Iterator[Database]:
     """Open an empty database of this measurement's own."""
     if not postgresql:
-        database = opened_database(f"sqlite:///{folder / 'console.db'}")
+        database = open_database(f"sqlite:///{folder / 'console.db'}")
         try:
             yield database
         finally:
@@ -66,7 +66,7 @@ def opened(folder: Path, *, postgresql: bool) -> Iterator[Database]:
     server = Postgres(folder=folder / "postgres", port=free_ports(1)[0], password=secrets.token_hex(), fsync=True)
     server.start()
     try:
-        database = opened_database(server.url("postgres"), server.password)
+        database = open_database(server.url("postgres"), server.password)
         try:
             yield database
         finally:
@@ -107,7 +107,7 @@ def pages(database: Database, filters: Filters, rounds: int) -> Iterator[Times]:
         wanted = Filters(
             **{**{name: getattr(filters, name) for name in filters.__slots__}, "state": state, "kind": kind}
         )
-        middle = encoded(Cursor("after", _MIDDLE[order], 1 << 40 if ORDERS[order].is_descending else 0))
+        middle = encode_cursor(Cursor("after", _MIDDLE[order], 1 << 40 if ORDERS[order].is_descending else 0))
         for after, place in ((None, "first page"), (middle, "in the middle")):
             wall_ms, _ = took(database, lambda c: queue.page(c, wanted, order, PAGE_ROWS, after), rounds)  # noqa: B023
             yield Times(wall_ms, f"{order}, {place}, {wanted}")
@@ -127,9 +127,9 @@ def whole_pages(database: Database, rounds: int) -> list[tuple[str, Times]]:
         "the largest story: itself, copies, timeline": large_story,
         "counts of the queue": queue.counts,
         "names of sources": lambda c: queue.source_names(c, 1_000),
-        "the largest stories": lambda c: stories.largest(c, 0, PAGE_ROWS),
-        "the largest stories of a day": lambda c: stories.largest(c, since_ms, PAGE_ROWS),
-        "what spreads fastest": lambda c: stories.fastest(c, since_ms, PAGE_ROWS),
+        "the largest stories": lambda c: stories.largest_stories(c, 0, PAGE_ROWS),
+        "the largest stories of a day": lambda c: stories.largest_stories(c, since_ms, PAGE_ROWS),
+        "what spreads fastest": lambda c: stories.fastest_stories(c, since_ms, PAGE_ROWS),
         "who copies whom": lambda c: stories.pairs_of_sources(c, 0, PAGE_ROWS),
     }
     return [(name, Times(took(database, work, rounds)[0], "")) for name, work in asked.items()]

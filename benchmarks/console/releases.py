@@ -34,7 +34,7 @@ from consumer.model.hooks import Hooks
 from consumer.model.verdict import Verdict
 from consumer.pipeline.feed_kind import Streams
 from consumer.reviews import decisions, people, sending
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, open_database
 from consumer.reviews.flag_events import add_events
 from consumer.store_tools.releases import Attribution
 from consumer.wiring.console_releases import SinkReleases, event_sinks
@@ -70,7 +70,7 @@ def main(
         )
         _add_topic(running.address, config)
         _judge(running.address, config, flags)
-        database = opened_database(f"sqlite:///{folder / 'console.db'}")
+        database = open_database(f"sqlite:///{folder / 'console.db'}")
         try:
             rows = _measure(config, database, single, releases)
         finally:

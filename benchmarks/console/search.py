@@ -25,7 +25,7 @@ from consumer.console.context import ArticleReader, ArticleView
 from consumer.console.intake.indexing import Indexer, IndexerDependencies
 from consumer.reviews import queue
 from consumer.reviews.database import Database
-from consumer.reviews.paging import Cursor, encoded
+from consumer.reviews.paging import Cursor, encode_cursor
 from consumer.reviews.queue import ORDERS, Filters, Order
 from consumer.reviews.word_index import parts
 from consumer.reviews.word_index.results import QueueSearch
@@ -156,7 +156,7 @@ def searches(database: Database, filled: Filled, cutter: WordCutter, rounds: int
 
 def _middle(order: Order) -> str:
     key = NOW_MS - 45 * DAY_MS if order in {"newest", "oldest"} else 0.95
-    return encoded(Cursor("after", key, 1 << 40 if ORDERS[order].is_descending else 0))
+    return encode_cursor(Cursor("after", key, 1 << 40 if ORDERS[order].is_descending else 0))
 
 
 def main(  # options of a command

@@ -10,7 +10,7 @@ from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
 
 
 @contextmanager
-def opened_database(config: Config, command: str, *, must_exist: bool = True) -> Iterator[Any]:
+def open_database(config: Config, command: str, *, must_exist: bool = True) -> Iterator[Any]:
     """Open the console's database for a command that reads or changes it. With ``must_exist``, do not create its file.
 
     Raises ``ConfigError`` if packages or, with ``must_exist``, the file are missing, or if the settings of the database

@@ -159,7 +159,7 @@ ROUTES: Final[Sequence[Route | OpenRoute]] = (
     Route("POST", "/webhooks/{webhook_id:int}/send", "admin", webhook_pages.send_waiting),
     Route("POST", "/webhooks/{webhook_id:int}/off", "admin", webhook_pages.turn_off),
     Route("POST", "/webhooks/{webhook_id:int}/secret", "admin", webhook_pages.rotate),
-    Route("POST", "/webhooks/{webhook_id:int}/former", "admin", webhook_pages.end_former),
+    Route("POST", "/webhooks/{webhook_id:int}/former", "admin", webhook_pages.end_former_secret),
     Route("GET", "/webhooks/{webhook_id:int}/remove", "admin", webhook_pages.confirm_removal),
     Route("POST", "/webhooks/{webhook_id:int}/remove", "admin", webhook_pages.remove),
     Route("GET", "/people", "admin", people_pages.show_people),

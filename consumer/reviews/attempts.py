@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, insert, select, update
 
-from consumer.reviews.portable import Lock, acquire_lock, storable
+from consumer.reviews.portable import Lock, acquire_lock, storable_text
 from consumer.reviews.tables import SIGN_IN_FAILURES
 
 FIRST_WAIT_MS: Final = 1_000
-LONGEST_WAIT_MS: Final = 15 * 60 * 1_000
-FORGOTTEN_MS: Final = 24 * 60 * 60 * 1_000
-"""All failures of a subject are forgotten this long after the last one."""
+WAIT_MS_MAX: Final = 15 * 60 * 1_000
+FORGET_AFTER_MS: Final = 24 * 60 * 60 * 1_000
+"""All attempts of a subject are forgotten this long after the last one."""
 _SUBJECT_CHARS_MAX: Final = 300
 _DOUBLINGS_MAX: Final = 20
 
@@ -30,7 +30,7 @@ class AttemptLimit(NamedTuple):
 class PendingAttempt(NamedTuple):
     """An attempt that counts as failed until it is taken back.
 
-    ``waits_until_ms`` is the time until which it makes its subject wait.
+    ``waits_until_ms`` is the end of the wait that it causes, or its own time if it causes none.
     """
 
     subject: str
@@ -38,13 +38,13 @@ class PendingAttempt(NamedTuple):
 
 
 def begin(connection: Connection, limits: Sequence[AttemptLimit], now_ms: int) -> tuple[list[PendingAttempt], int]:
-    """Count an attempt for each subject. Return the attempts, and 0.
+    """Count an attempt for the subject of each limit. Return the attempts, and 0.
 
-    If a subject has to wait, count nothing, and return no attempts and the wait in ms. The first wait follows
-    ``failures_max`` failures and lasts a second. Each further failure doubles it, up to ``LONGEST_WAIT_MS``.
+    If a subject has to wait, count nothing, and return no attempts and the longest wait in ms. The first wait follows
+    ``failures_max`` failures and lasts a second. Each further failure doubles it, up to ``WAIT_MS_MAX``.
     """
     acquire_lock(connection, Lock.ATTEMPTS)
-    connection.execute(delete(SIGN_IN_FAILURES).where(SIGN_IN_FAILURES.c.last_ms <= now_ms - FORGOTTEN_MS))
+    connection.execute(delete(SIGN_IN_FAILURES).where(SIGN_IN_FAILURES.c.last_ms <= now_ms - FORGET_AFTER_MS))
     wait_ms = max((_wait_ms(connection, limit.subject, now_ms) for limit in limits), default=0)
     if wait_ms:
         return [], wait_ms
@@ -69,14 +69,14 @@ def forget(connection: Connection, subject: str) -> None:
 def _wait_ms(connection: Connection, subject: str, now_ms: int) -> int:
     until_ms = connection.execute(select(SIGN_IN_FAILURES.c.waits_until_ms).where(_has_subject(subject))).scalar()
     # If the clock is set back, nobody is locked out for longer than the longest wait.
-    return 0 if until_ms is None else min(max(until_ms - now_ms, 0), LONGEST_WAIT_MS)
+    return 0 if until_ms is None else min(max(until_ms - now_ms, 0), WAIT_MS_MAX)
 
 
 def _count_attempt(connection: Connection, limit: AttemptLimit, now_ms: int) -> PendingAttempt:
     known = connection.execute(select(SIGN_IN_FAILURES.c.failures).where(_has_subject(limit.subject))).scalar()
     failures = (known or 0) + 1
     excess = failures - limit.failures_max
-    wait_ms = min(FIRST_WAIT_MS << min(excess, _DOUBLINGS_MAX), LONGEST_WAIT_MS) if excess >= 0 else 0
+    wait_ms = min(FIRST_WAIT_MS << min(excess, _DOUBLINGS_MAX), WAIT_MS_MAX) if excess >= 0 else 0
     values = {"failures": failures, "last_ms": now_ms, "waits_until_ms": now_ms + wait_ms}
     if known is None:
         connection.execute(insert(SIGN_IN_FAILURES).values(subject=_stored_subject(limit.subject), **values))
@@ -90,4 +90,4 @@ def _has_subject(subject: str) -> ColumnElement[bool]:
 
 
 def _stored_subject(subject: str) -> str:
-    return storable(subject, _SUBJECT_CHARS_MAX)
+    return storable_text(subject, _SUBJECT_CHARS_MAX)

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, String, insert, or_, select
 
-from consumer.reviews.paging import Cursor, decoded, encoded
-from consumer.reviews.portable import storable
+from consumer.reviews.paging import Cursor, decode_cursor, encode_cursor
+from consumer.reviews.portable import storable_text
 from consumer.reviews.tables import AUDIT
 
 _INSERT: Final = insert(AUDIT)
@@ -37,7 +37,7 @@ class AuditFilters:
 
     person: str | None = None
     action: str | None = None
-    # Part of the subject or of the reason, ignoring case.
+    # A part of the subject or of ``why``, ignoring case.
     text: str | None = None
     from_ms: int | None = None
     # The end is not included.
@@ -105,28 +105,28 @@ def has_entry(connection: Connection, action: str, person: str, address: str, si
 
 
 def search(connection: Connection, filters: AuditFilters, after: str | None, rows_max: int) -> AuditPage:
-    """Return a page of entries, latest first. Raises ``BadCursor``."""
-    cursor = None if after is None else decoded(after)
+    """Return a page of entries, latest first. Raises ``BadCursor`` if ``after`` is not a cursor."""
+    cursor = None if after is None else decode_cursor(after)
     query = select(AUDIT).where(*_conditions(filters))
     if cursor is not None:
         query = query.where(AUDIT.c.entry_id < cursor.row_id)
     rows = connection.execute(query.order_by(AUDIT.c.entry_id.desc()).limit(rows_max + 1)).all()
     entries = tuple(AuditEntry(*row) for row in rows[:rows_max])
     more = len(rows) > rows_max
-    return AuditPage(entries, encoded(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
+    return AuditPage(entries, encode_cursor(Cursor("after", entries[-1].at_ms, entries[-1].entry_id)) if more else None)
 
 
 def _stored_text(column: str, text: str) -> str:
-    return storable(text, _LENGTHS[column])
+    return storable_text(text, _LENGTHS[column])
 
 
 def _conditions(filters: AuditFilters) -> Iterator[ColumnElement[bool]]:
     if filters.person is not None:
-        yield AUDIT.c.person == storable(filters.person)
+        yield AUDIT.c.person == storable_text(filters.person)
     if filters.action is not None:
-        yield AUDIT.c.action == storable(filters.action)
+        yield AUDIT.c.action == storable_text(filters.action)
     if filters.text is not None:
-        text = storable(filters.text)
+        text = storable_text(filters.text)
         yield or_(AUDIT.c.subject.icontains(text, autoescape=True), AUDIT.c.why.icontains(text, autoescape=True))
     if filters.from_ms is not None:
         yield AUDIT.c.at_ms >= filters.from_ms

@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from consumer.model.errors import ConfigError
-from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translated
+from consumer.reviews.failures import Conflict, DatabaseUnavailable, Refusal, sqlite_code, translate_errors
 from consumer.reviews.idle_connections import replace_dead_connections
 from consumer.reviews.portable import Lock, acquire_lock, is_storable
 from consumer.reviews.tables import IDENTITY
@@ -34,7 +34,7 @@ __all__ = [
     "DatabaseUnavailable",
     "TableVersions",
     "identity",
-    "opened_database",
+    "open_database",
     "table_versions",
 ]
 
@@ -45,7 +45,7 @@ WAIT_MS: Final = 5_000
 STATEMENT_MS: Final = 30_000
 """How long a statement may take on PostgreSQL."""
 CONNECTIONS_MAX: Final = 80
-"""The maximum number of open connections per process. It must exceed the number of threads that may need one."""
+"""The maximum number of open connections per process. It must exceed the number of threads that need a connection."""
 _CONNECT_S: Final = 5
 _POOL_S: Final = 10.0
 _PAUSES: Final = Backoff(0.06, 1.0, jitter=2 / 3)
@@ -63,7 +63,7 @@ _MIGRATIONS: Final = Path(__file__).with_name("migrations")
 
 
 class Database:
-    """Connections to one database, for any number of threads. Made by ``opened_database``."""
+    """Connections to one database, for any number of threads. Made by ``open_database``."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -77,7 +77,7 @@ class Database:
         ``write`` retries after a ``Conflict``.
         """
         with (
-            translated(),
+            translate_errors(),
             self._engine.connect() as connection,
             connection.execution_options(**self._writing).begin(),
         ):
@@ -87,15 +87,15 @@ class Database:
     def read_connection(self) -> Iterator[Connection]:
         """Enter a block that only reads. Raises ``DatabaseUnavailable``.
 
-        On SQLite the block is a transaction. On PostgreSQL each statement is one, and sees all earlier commits.
+        On SQLite, the block is a transaction. On PostgreSQL, each statement sees all earlier commits.
         """
-        with translated(), self._engine.connect() as connection:
+        with translate_errors(), self._engine.connect() as connection:
             yield connection
 
     def write(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Do ``work`` in a transaction that writes, and retry it after conflicts with other transactions.
+        """Do ``work`` in a transaction that writes, and return its result.
 
-        Raises ``DatabaseUnavailable``.
+        Conflicts with other transactions are retried. Raises ``DatabaseUnavailable``.
         """
         for _, pause_s in zip(range(ATTEMPTS_MAX - 1), _PAUSES.pauses(), strict=False):
             try:
@@ -118,14 +118,14 @@ class Database:
             return work(connection)
 
 
-def opened_database(url: str, password: str | None = None) -> Database:
+def open_database(url: str, password: str | None = None) -> Database:
     """Open a database, ``sqlite:///PATH`` or ``postgresql://USER@HOST:PORT/NAME``, and bring its tables up to date.
 
     A new SQLite file is readable only by its owner. Raises ``ConfigError`` if the URL or the database cannot be used,
     for example because the tables are of a newer version, or the user may not change them. Raises
     ``DatabaseUnavailable`` if the database does not answer.
     """
-    parsed = parsed_url(url, password)
+    parsed = parse_url(url, password)
     engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
     database = Database(engine)
     try:
@@ -147,9 +147,9 @@ class TableVersions(NamedTuple):
 def table_versions(url: str, password: str | None = None) -> TableVersions:
     """Return the versions of the tables in a database and in this program. Changes nothing; a SQLite file must exist.
 
-    Raises the same errors as ``opened_database``.
+    Raises the same errors as ``open_database``.
     """
-    parsed = parsed_url(url, password)
+    parsed = parse_url(url, password)
     database = Database(_sqlite_reader(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed))
     try:
         with _naming_setting(url), database.read_connection() as connection:
@@ -195,7 +195,7 @@ def _check_encoding(connection: Connection, url: str) -> None:
             raise ConfigError(f"console.database = {url}: its encoding is {encoding}; create a database with UTF8")
 
 
-def parsed_url(url: str, password: str | None = None) -> URL:
+def parse_url(url: str, password: str | None = None) -> URL:
     """Return the parsed URL of a database. Raises ``ConfigError`` for one that the console cannot use."""
     expected = "sqlite:///PATH or postgresql://USER@HOST:PORT/NAME"
     try:
@@ -300,7 +300,7 @@ def _connect_args(url: URL) -> dict[str, Any]:
     """Return the settings of a connection. Settings in the URL take precedence, except over the encoding."""
     url_options = url.query.get("options", ())
     limits = f"-c lock_timeout={WAIT_MS} -c statement_timeout={STATEMENT_MS}"
-    # Regardless of the server's default: a transaction that waited for a lock must see the changes made under it.
+    # Regardless of the server's default: a transaction that has waited for a lock must see what its holder changed.
     isolation = r"-c default_transaction_isolation=read\ committed"
     defaults = {"connect_timeout": _CONNECT_S, "application_name": "dupwatch console"}
     return {

@@ -13,7 +13,7 @@ from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.outbox.decision_events import write_decided_events, write_decision_events
 from consumer.reviews.outbox.story_events import write_growth_events
-from consumer.reviews.portable import Lock, acquire_lock, portions, storable
+from consumer.reviews.portable import Lock, acquire_lock, portions, storable_text
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.story_changes import CountChange, change_stories
@@ -30,8 +30,8 @@ DecisionRefusal = Literal["gone", "decided", "final", "released"]
 NOTE_CHARS_MAX: Final = REASON_CHARS_MAX
 """A note is sent with a release, as its reason."""
 _STATES: Final[dict[Decision, State]] = {"right": "right", "wrong": "wrong", "skip": "skipped"}
-AT_ONCE_MAX: Final = 10_000
-"""The maximum number of reviews that one decision can make."""
+OWN_REVIEWS_MAX: Final = 10_000
+"""The maximum number of reviews that ``own_reviews_at`` returns."""
 
 
 class DecisionResult(NamedTuple):
@@ -83,8 +83,9 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
 ) -> DecisionResult:
     """Decide flags that nobody has decided yet, and change decisions of the same person that are not final.
 
-    If two people decide a flag at the same time, the second one is refused. If a standing decision decides for the
-    person, ``standing_id`` is its id, and no event says that a story is fully decided.
+    The decisions can be undone for ``undo_ms``. If two people decide a flag at the same time, the second person is
+    refused. If a standing decision decides for the person, ``standing_id`` is its id, and no event says that a story is
+    fully decided.
     """
     acquire_lock(connection, Lock.FLAGS)
     requested = list(dict.fromkeys(flag_ids))
@@ -110,7 +111,7 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
         "person_id": person_id,
         "decision": decision,
         "reason_id": reason_id,
-        "note": storable(note, NOTE_CHARS_MAX),
+        "note": storable_text(note, NOTE_CHARS_MAX),
         "at_ms": now_ms,
         "final_ms": now_ms + undo_ms,
         "standing_id": standing_id,
@@ -146,8 +147,7 @@ def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_
         if not _is_final(review, person_id, now_ms):
             undone[review_id] = flag
     _mark_undone(connection, list(undone), now_ms)
-    # A flag may have been released elsewhere in the meantime.
-    states = [(flag, _reopened(flag)) for flag in undone.values()]
+    states = [(flag, _state_after_undo(flag)) for flag in undone.values()]
     _write_copy_events(connection, _change_states(connection, states), now_ms)
     write_decision_events(connection, list(undone), now_ms)
     return list(undone)
@@ -169,7 +169,7 @@ def reopen(connection: Connection, flag_ids: Sequence[int]) -> None:
     _change_states(connection, [(flag, "open") for flag in decided])
 
 
-def _reopened(flag: _Flag) -> State:
+def _state_after_undo(flag: _Flag) -> State:
     return "open" if flag.released_ms is None else "released"
 
 
@@ -306,14 +306,14 @@ def own_review(connection: Connection, person_id: int, review_id: int) -> OwnRev
 
 
 def own_reviews_at(connection: Connection, person_id: int, story_id: int | None, at_ms: int) -> Sequence[OwnReview]:
-    """Return up to ``AT_ONCE_MAX`` decisions that a person made at one moment, about one story or (None) about any.
+    """Return up to ``OWN_REVIEWS_MAX`` decisions that a person made at one moment, about one story or (None) about any.
 
     Decisions that the person's standing decisions made are left out.
     """
     conditions = [REVIEWS.c.at_ms == at_ms, REVIEWS.c.person_id == person_id, REVIEWS.c.standing_id.is_(None)]
     if story_id is not None:
         conditions.append(FLAGS.c.story_id == story_id)
-    query = _reviews().where(*conditions).order_by(REVIEWS.c.review_id).limit(AT_ONCE_MAX)
+    query = _reviews().where(*conditions).order_by(REVIEWS.c.review_id).limit(OWN_REVIEWS_MAX)
     return [OwnReview(*row) for row in connection.execute(query)]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from consumer.reviews.decisions import NOTE_CHARS_MAX, Decision
-from consumer.reviews.portable import portions, storable
+from consumer.reviews.portable import portions, storable_text
 from consumer.reviews.tables import NOTES, PEOPLE, REASONS, REVIEWS
 
 
@@ -95,7 +95,7 @@ def _notes() -> Select[*tuple[Any, ...]]:
 
 def add_note(connection: Connection, flag_id: int, person_id: int, text: str, now_ms: int) -> int:
     """Store a note, and return its id. A note that is too long is cut, but pages already refuse it."""
-    values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable(text, NOTE_CHARS_MAX)}
+    values = {"flag_id": flag_id, "person_id": person_id, "at_ms": now_ms, "text": storable_text(text, NOTE_CHARS_MAX)}
     return int(connection.execute(insert(NOTES).values(values).returning(NOTES.c.note_id)).scalar_one())
 
 

@@ -30,7 +30,7 @@ _REFUSALS: Final[Mapping[str, str]] = MappingProxyType(
 # Serialization failure, deadlock, lock not available in time.
 _CONFLICTS: Final = frozenset({"40001", "40P01", "55P03"})
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-# Selects the primary code of an extended SQLite error code.
+# The bits of an extended SQLite error code that hold the primary code.
 _PRIMARY_CODE: Final = 0xFF
 # No input causes these, so they are defects. All other errors may be temporary.
 _DEFECTS: Final = ("ProgrammingError", "IntegrityError", "DataError", "NotSupportedError")
@@ -39,12 +39,12 @@ _DEFECTS: Final = ("ProgrammingError", "IntegrityError", "DataError", "NotSuppor
 class DatabaseUnavailable(DupwatchError):  # noqa: N818  # named for the database
     """The database does not answer, or refuses to work. Try again later.
 
-    Nothing was changed by this transaction, unless the connection broke while it was being committed.
+    The failed transaction changed nothing, unless the connection broke while it was being committed.
     """
 
 
 class Conflict(DatabaseUnavailable):
-    """Another transaction was in the way."""
+    """Another transaction held a lock for too long, or its changes conflict with this one."""
 
 
 class Refusal(DatabaseUnavailable):
@@ -52,8 +52,8 @@ class Refusal(DatabaseUnavailable):
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise ``DatabaseUnavailable`` for errors of the driver, except defects."""
+def translate_errors() -> Iterator[None]:
+    """Raise ``DatabaseUnavailable`` or a subclass for errors of the driver, except defects."""
     try:
         yield
     except PoolTimeoutError as error:
@@ -75,7 +75,7 @@ def translated() -> Iterator[None]:
 
 
 def _is_address_error(error: DBAPIError) -> bool:
-    """Return whether the driver rejects the address, before it contacts a server or sends a statement."""
+    """Return whether the driver rejected the address before it contacted a server or sent a statement."""
     is_unsent = error.statement is None and not getattr(error.orig, "sqlstate", None)
     return is_unsent and type(error).__name__ == "ProgrammingError"
 

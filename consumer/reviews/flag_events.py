@@ -16,7 +16,7 @@ from consumer.model.verdict import Verdict
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import ArticleVersion, detach_copies_of_released, known_flags
-from consumer.reviews.new_flags import NewFlag, insert_new
+from consumer.reviews.new_flags import CERTAINTY_MIN, NewEntry, insert_new
 from consumer.reviews.portable import Lock, acquire_lock, is_storable_id, portions
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
@@ -25,17 +25,16 @@ from consumer.reviews.tables import FLAGS, STORIES
 from consumer.text.timestamps import since_1970_ms
 
 _BITS_A_DIGIT: Final = 4
-_LEAST: Final = -1.0
 
 _Member = TypeVar("_Member")
 
 
 class IntakeCounts(NamedTuple):
-    """Counts of stored events: new flags, new releases, events known before, and others.
+    """The result of storing events: the numbers of new flags, new releases, events known before, and other events.
 
     ``stories`` are the stories with new flags, or with releases of flags that were not stored. ``grown`` are the
     stories that may have more copies than before, including those that copies of other stories moved into. ``new`` are
-    the new flags, each with its story, and ``flag_ids`` their ids, including flags that came together with their
+    the new flags, each with its story, and ``flag_ids`` their ids, both including flags that came together with their
     release. ``members`` has the changes to the copies in force.
     """
 
@@ -69,10 +68,10 @@ class FlagSources(NamedTuple):
 
 
 def add_events(connection: Connection, events: Sequence[Verdict]) -> IntakeCounts:
-    """Store events. Repeated events change nothing."""
-    flags: dict[ArticleVersion, NewFlag] = {}
+    """Store events, and return what they changed. Repeated events change nothing."""
+    flags: dict[ArticleVersion, NewEntry] = {}
     verdicts: dict[ArticleVersion, Verdict] = {}
-    releases: dict[ArticleVersion, tuple[NewFlag, int]] = {}
+    releases: dict[ArticleVersion, tuple[NewEntry, int]] = {}
     others = 0
     for event in events:
         read = _read(event)
@@ -150,10 +149,10 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
     return stories
 
 
-def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
+def _read(verdict: Verdict) -> tuple[NewEntry, int | None] | None:
     """Return the flag that an event describes, and when it was released.
 
-    None if the event is not about a flag, or names an id that cannot be stored.
+    Return None if the event is not about a flag, or names an id that cannot be stored.
     """
     released = _unless_unset(verdict.released)
     if released is not None:
@@ -165,7 +164,7 @@ def _read(verdict: Verdict) -> tuple[NewFlag, int | None] | None:
     if not verdict.version or not all(map(is_storable_id, (verdict.id, verdict.version, original, original_version))):
         return None
     cluster = verdict.cluster if released is None and verdict.cluster and is_storable_id(verdict.cluster) else None
-    new = NewFlag(
+    new = NewEntry(
         kind="flag",
         copy=(verdict.id, verdict.version),
         original=(original, original_version),
@@ -193,9 +192,9 @@ def _certainty(verdict: Verdict) -> float:
         return verdict.similarity
     # Without verification, even near fingerprints are uncertain.
     if verdict.distance is None or not verdict.fingerprint:
-        return _LEAST
+        return CERTAINTY_MIN
     bits = len(verdict.fingerprint) * _BITS_A_DIGIT
-    return max(_LEAST, -(verdict.distance + 1) / (bits + 1))
+    return max(CERTAINTY_MIN, -(verdict.distance + 1) / (bits + 1))
 
 
 def _time_ms(timestamp: str) -> int:

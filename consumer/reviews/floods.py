@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, func, insert, select, update
 
 from consumer.reviews.flag_row import IN_FORCE
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.portable import portions
 from consumer.reviews.repairs.in_force import merged_stories
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 
 LATEST_MAX: Final = 5_000
-"""The number of a story's latest copies to examine, in addition to the number that makes a flood."""
+"""A story's latest copies are examined: this many more than make a flood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
     """Return the spans of time in which at least ``flood_copies`` of the latest copies arrived within a window."""
     latest = (
         select(FLAGS.c.arrived_ms)
-        .where(FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
+        .where(FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE))
         .order_by(FLAGS.c.arrived_ms.desc())
         .limit(LATEST_MAX + flood_copies)
     )
@@ -115,7 +115,7 @@ def _bursts(connection: Connection, story_id: int, window_ms: int, flood_copies:
 
 
 def _store_burst(connection: Connection, story_id: int, burst: _Burst, now_ms: int, window_ms: int) -> int | None:
-    """Store a burst as part of a known flood or as a new flood; return the id of a new flood."""
+    """Store a burst as part of a known flood or as a new flood; return the id of a new flood, or else None."""
     touches = (FLOODS.c.last_ms >= burst.began_ms - window_ms, FLOODS.c.began_ms <= burst.last_ms + window_ms)
     # Stories merged into this one keep their floods, which may continue here.
     shown = [story_id, *merged_stories(connection, story_id)]
@@ -128,7 +128,7 @@ def _store_burst(connection: Connection, story_id: int, burst: _Burst, now_ms: i
     in_span = FLAGS.c.arrived_ms.between(began_ms, last_ms)
     copies = connection.execute(
         select(func.count()).where(
-            FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), in_span
+            FLAGS.c.story_id == story_id, FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE), in_span
         )
     ).scalar_one()
     values = {"began_ms": began_ms, "last_ms": last_ms, "copies": copies}

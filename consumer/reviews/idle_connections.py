@@ -1,7 +1,7 @@
 """Replaces connections to PostgreSQL that died while idle, before anybody gets an error from them.
 
-The server is asked only if the connection was idle for a while, or something has arrived on it: also its end is visible
-there. Asking each time costs as much as a short statement.
+A statement checks a connection only if it was idle for a while, or if there is something to read, such as its end. A
+check each time would cost as much as a short statement.
 """
 
 import select
@@ -13,7 +13,7 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 PING_S: Final = 5.0
-"""A connection idle for longer is checked by a statement, because its network may have failed without a sign."""
+"""A connection that was idle for longer is checked, because its network may have failed without a sign."""
 _LEFT_S: Final = "dupwatch_left_s"
 
 

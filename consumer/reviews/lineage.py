@@ -6,7 +6,7 @@ A flag names the version it repeats, its original:
 - If that flag was released, the original is kept, and is the root of a story.
 - Without such a flag, the event says which article is the root.
 
-So a late flag takes over the copies of its version, and their copies; a release detaches them.
+So a late flag takes over the copies of its version, and their copies. A release detaches them.
 
 A version that somebody has split off is also the root of its copies, and its own flag is part of that story.
 """
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import CTE, ColumnElement, Connection, Select, and_, select, update
 
 from consumer.reviews.flag_row import State
-from consumer.reviews.kinds.rules import COPIES, RULES, Kind
+from consumer.reviews.kinds.rules import COPY_KINDS, RULES, Kind
 from consumer.reviews.portable import portions
 from consumer.reviews.repairs.in_force import IS_SPLIT, split_versions, story_places
 from consumer.reviews.story_changes import home, move_flags, store_root_sources, stories_by_root
@@ -74,7 +74,7 @@ def known_flags(
 
 def homes_of(connection: Connection, rows: Sequence[Descent]) -> dict[ArticleVersion, int]:
     """Return the story of each row by lineage. Missing stories are created."""
-    originals = known_flags(connection, {row.original for row in rows}, *COPIES)
+    originals = known_flags(connection, {row.original for row in rows}, *COPY_KINDS)
     same_batch = {row.copy: row for row in rows if RULES[row.kind].is_copy}
     splits = split_versions(connection, {version for row in rows for version in (row.copy, row.original)})
     found = {row.copy: _home_or_root(row, originals, same_batch, splits) for row in rows}
@@ -116,7 +116,7 @@ def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> set[int
         separated = (
             select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version)
             .join_from(FLAGS, _COPIES, is_copy_of)
-            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
+            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.released_ms.is_(None))
             .where(home(_COPIES) != home())
             .distinct()
         )
@@ -198,10 +198,10 @@ def _with_descendants(first: Select[Any]) -> CTE:
 
 
 def _columns() -> Select[Any]:
-    leads_on = and_(FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
+    leads_on = and_(FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.released_ms.is_(None))
     return select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version, leads_on.label("leads_on"))
 
 
 def _follows_original() -> ColumnElement[bool]:
     """Return the condition for flags that move with their original."""
-    return ~and_(FLAGS.c.kind.in_(COPIES), IS_SPLIT)
+    return ~and_(FLAGS.c.kind.in_(COPY_KINDS), IS_SPLIT)

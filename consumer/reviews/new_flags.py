@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, update
 
@@ -17,9 +17,12 @@ from consumer.reviews.story_changes import Growth, grow_stories, store_root_sour
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.waiting import queue_for_indexing
 
+CERTAINTY_MIN: Final = -1.0
+"""The certainty of a pair that was not verified and has no known distance."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewFlag(PairFigures):
+class NewEntry(PairFigures):
     """A queue entry as its event describes it. ``cluster`` is the root of its story, as far as the judge knew."""
 
     kind: Kind
@@ -37,8 +40,8 @@ class InsertOutcome(NamedTuple):
     moved: set[int]
 
 
-def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "flag") -> InsertOutcome:
-    """Store the rows, all of one kind, that are not stored yet.
+def insert_new(connection: Connection, rows: Sequence[NewEntry], kind: Kind = "flag") -> InsertOutcome:
+    """Store the rows that are not stored yet. All must be of ``kind``.
 
     If the release of a flag arrived before the flag, its row exists but is incomplete; it is filled in. The caller must
     hold ``Lock.FLAGS``.
@@ -64,7 +67,7 @@ def insert_new(connection: Connection, rows: Sequence[NewFlag], kind: Kind = "fl
     return InsertOutcome(inserted, moved)
 
 
-def _places_of(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleVersion, StoryPlace]:
+def _places_of(connection: Connection, rows: Sequence[NewEntry]) -> dict[ArticleVersion, StoryPlace]:
     """Return the story of each row. Missing stories are created."""
     descents = [Descent(row.kind, row.copy, row.original, row.cluster) for row in rows]
     homes = homes_of(connection, descents)
@@ -74,7 +77,7 @@ def _places_of(connection: Connection, rows: Sequence[NewFlag]) -> dict[ArticleV
 
 def _complete(
     connection: Connection,
-    late: Sequence[NewFlag],
+    late: Sequence[NewEntry],
     known: Mapping[ArticleVersion, StoredFlag],
     places_by_version: Mapping[ArticleVersion, StoryPlace],
 ) -> None:
@@ -101,7 +104,7 @@ def _complete(
 
 def _insert(
     connection: Connection,
-    new: Sequence[NewFlag],
+    new: Sequence[NewEntry],
     places_by_version: Mapping[ArticleVersion, StoryPlace],
     sources: Mapping[str, int],
 ) -> dict[ArticleVersion, int]:
@@ -128,7 +131,7 @@ def _insert(
 
 
 def _count_copies(
-    connection: Connection, new: Sequence[NewFlag], places_by_version: Mapping[ArticleVersion, StoryPlace]
+    connection: Connection, new: Sequence[NewEntry], places_by_version: Mapping[ArticleVersion, StoryPlace]
 ) -> None:
     growths: dict[int, Growth] = {}
     for row in new:

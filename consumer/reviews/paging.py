@@ -28,13 +28,13 @@ class Cursor(NamedTuple):
 _DECODER: Final = msgspec.json.Decoder(tuple[Literal["after", "before"], int | float, int])
 
 
-def encoded(cursor: Cursor) -> str:
+def encode_cursor(cursor: Cursor) -> str:
     """Return a cursor as letters, digits, - and _."""
     return base64.urlsafe_b64encode(msgspec.json.encode(tuple(cursor))).rstrip(b"=").decode()
 
 
-def decoded(text: str) -> Cursor:
-    """Return the cursor that a text encodes. Raises ``BadCursor``."""
+def decode_cursor(text: str) -> Cursor:
+    """Return the cursor that a text encodes. Raises ``BadCursor`` for any other text."""
     bad = BadCursor("this is not a valid page cursor; start at the first page")
     if len(text) > _CHARS_MAX:
         raise bad

@@ -14,12 +14,12 @@ _GENERATED_BYTES: Final = 15
 _HASHER: Final = PasswordHasher()
 
 
-def generated() -> str:
+def new_password() -> str:
     """Return a random password of 20 letters, digits, - and _."""
     return secrets.token_urlsafe(_GENERATED_BYTES)
 
 
-def hashed(password: str) -> str:
+def hash_of(password: str) -> str:
     """Return the hash of a password, as it is stored."""
     return _HASHER.hash(password)
 
@@ -27,7 +27,7 @@ def hashed(password: str) -> str:
 def matches(password_hash: str | None, password: str) -> bool:
     """Return whether a password matches a hash; False without a hash.
 
-    Without a hash, the password is compared with a dummy hash. Otherwise the response time would reveal who has an
+    Without a hash, the password is compared with a dummy hash, so that the response time does not reveal who has an
     account.
     """
     try:
@@ -44,4 +44,4 @@ def is_outdated(password_hash: str) -> bool:
 
 @cache
 def _dummy_hash() -> str:
-    return hashed(generated())
+    return hash_of(new_password())

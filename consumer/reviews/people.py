@@ -62,7 +62,7 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
         "name": name,
         "role": role,
         "created_ms": now_ms,
-        "password_hash": None if password is None else passwords.hashed(password),
+        "password_hash": None if password is None else passwords.hash_of(password),
     }
     person_id = connection.execute(insert(PEOPLE).values(values).returning(PEOPLE.c.person_id)).scalar_one()
     return Person(person_id, name, role, None, disabled=False, has_password=password is not None)
@@ -97,7 +97,7 @@ def person_numbered(connection: Connection, person_id: int) -> Person | None:
 
 
 def person_with_password(connection: Connection, name: str, password: str) -> Person | None:
-    """Return the person with this name and password; None if there is none, or the account is disabled.
+    """Return the person with this name and password; None if there is no such person, or the account is disabled.
 
     This takes the same time whether or not the name exists.
     """
@@ -109,7 +109,7 @@ def person_with_password(connection: Connection, name: str, password: str) -> Pe
 
 def set_password(connection: Connection, person_id: int, password: str) -> None:
     """Set a person's password, and end their sessions. Raises ``UnknownPerson``."""
-    _change(connection, person_id, password_hash=passwords.hashed(password))
+    _change(connection, person_id, password_hash=passwords.hash_of(password))
     connection.execute(delete(SESSIONS).where(SESSIONS.c.person_id == person_id))
 
 
@@ -117,7 +117,7 @@ def renew_hash(connection: Connection, person_id: int, password: str) -> None:
     """Store a new hash of a just-verified password if the stored hash has outdated parameters."""
     known = connection.execute(select(PEOPLE.c.password_hash).where(PEOPLE.c.person_id == person_id)).scalar()
     if known is not None and passwords.is_outdated(known):
-        _change(connection, person_id, password_hash=passwords.hashed(password))
+        _change(connection, person_id, password_hash=passwords.hash_of(password))
 
 
 def set_language(connection: Connection, person_id: int, language: str | None) -> None:

@@ -30,8 +30,8 @@ def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_
         yield portion
 
 
-def insert_or(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert with ``on_conflict_do_...``, in the dialect of the connection."""
+def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insert in the dialect of the connection, which has ``on_conflict_do_...``."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
@@ -39,6 +39,7 @@ class Lock(IntEnum):
     """Work that only one transaction does at a time. The numbers must never change."""
 
     TABLES = 0
+    """Bringing the tables up to date."""
     FLAGS = 1
     """Changing flags: their states, stories and counts."""
     PEOPLE = 2
@@ -51,7 +52,7 @@ class Lock(IntEnum):
     """Giving people the next flag."""
 
 
-# Both as constants: in a prepared statement they would be integers of another size.
+# Both keys are constants: as parameters of a prepared statement they would be integers of another size.
 _ACQUIRE: Final = {lock: text(f"SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {lock.value})") for lock in Lock}
 
 
@@ -64,7 +65,7 @@ def acquire_lock(connection: Connection, lock: Lock) -> None:
         connection.execute(_ACQUIRE[lock])
 
 
-def storable(text: str, chars_max: int | None = None) -> str:
+def storable_text(text: str, chars_max: int | None = None) -> str:
     """Return a text with ``MARK`` in place of characters that cannot be stored, cut to ``chars_max`` characters."""
     stored = _UNSTORABLE.sub(MARK, text)
     return stored if chars_max is None else cut(stored, chars_max)

@@ -15,10 +15,10 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from consumer.reviews import search
 from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows, tally
 from consumer.reviews.kinds.rules import KINDS, Kind
-from consumer.reviews.paging import Cursor, decoded, encoded
+from consumer.reviews.paging import Cursor, decode_cursor, encode_cursor
 from consumer.reviews.portable import portions
-from consumer.reviews.queries.scope import ANY, OPENED_BY_OTHERS, Hits, Range, RowOrder, Scope, Seeker
-from consumer.reviews.repairs.in_force import shown_in
+from consumer.reviews.queries.scope import NO_LIMITS, OPENED_BY_OTHERS, Hits, Range, RowOrder, Scope, Seeker
+from consumer.reviews.repairs.in_force import showing_story
 from consumer.reviews.search import Count, RowBatch, read_rows
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS, SOURCES
@@ -59,7 +59,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """Rows, and the cursors of the next and the previous page; None if there is no such page.
+    """The rows of a page, and the cursors of the next and the previous page; None if there is no such page.
 
     ``is_partial``: the limit of examined rows was reached before the page was full. ``hits`` is the result of a search,
     None without a search.
@@ -74,7 +74,10 @@ class QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """The number of flags in each state, and of open entries of the other kinds."""
+    """The number of flags in each state, and of open entries of each other kind.
+
+    ``oldest_open_ms`` is when the article of the oldest open flag arrived, or None without open flags.
+    """
 
     open: int
     skipped: int
@@ -90,7 +93,7 @@ class QueueCounts:
         return self.open + sum(self.others_open.values())
 
 
-def page(connection: Connection, filters: Filters, order: Order, rows_max: int, after: str | None = None) -> QueuePage:
+def page(connection: Connection, filters: Filters, order: Order, rows_max: int, cursor: str | None = None) -> QueuePage:
     """Return the page at a cursor, or the first page. The cursor is the ``after`` or ``before`` of another page.
 
     Raises ``BadCursor`` for a text that is not a cursor.
@@ -98,7 +101,7 @@ def page(connection: Connection, filters: Filters, order: Order, rows_max: int, 
     scope = _scope(connection, filters)
     if scope is None:
         return QueuePage((), None)
-    shown = scoped_page(connection, scope, ORDERS[order], rows_max, None if after is None else decoded(after))
+    shown = scoped_page(connection, scope, ORDERS[order], rows_max, None if cursor is None else decode_cursor(cursor))
     return replace(shown, hits=scope.hits)
 
 
@@ -113,12 +116,12 @@ def scoped_page(
             return scoped_page(connection, scope, row_order, rows_max, None)
         rows.reverse()
         follows = Cursor("after", *row_order.key(rows[-1])) if rows else cursor._replace(side="after")
-        return QueuePage(tuple(rows), encoded(follows), encoded(more._replace(side="before")), is_partial)
+        return QueuePage(tuple(rows), encode_cursor(follows), encode_cursor(more._replace(side="before")), is_partial)
     rows, more, is_partial = _read_batch(connection, scope, row_order, rows_max, cursor)
     before = None
     if cursor is not None:
-        before = encoded(Cursor("before", *row_order.key(rows[0])) if rows else cursor._replace(side="before"))
-    return QueuePage(tuple(rows), None if more is None else encoded(more), before, is_partial)
+        before = encode_cursor(Cursor("before", *row_order.key(rows[0])) if rows else cursor._replace(side="before"))
+    return QueuePage(tuple(rows), None if more is None else encode_cursor(more), before, is_partial)
 
 
 def open_after(
@@ -129,7 +132,7 @@ def open_after(
     rows_max: int,
     seeker: Seeker | None = None,
 ) -> list[int]:
-    """Return up to ``rows_max`` open entries: first those after a flag, then those from the beginning.
+    """Return the ids of up to ``rows_max`` open entries: first those after a flag, then those from the beginning.
 
     The flag itself is left out, and so are the flags that others than the ``seeker`` have open.
     """
@@ -157,7 +160,7 @@ def open_after(
 
 
 def open_before(connection: Connection, filters: Filters, order: Order, flag: FlagRow) -> int | None:
-    """Return the open flag before a flag, or None if there is none."""
+    """Return the id of the last open entry before a flag, or None if there is none."""
     scope, row_order = _scope(connection, replace(filters, state="open")), ORDERS[order]
     if scope is None:
         return None
@@ -166,7 +169,7 @@ def open_before(connection: Connection, filters: Filters, order: Order, flag: Fl
 
 
 def counts(connection: Connection) -> QueueCounts:
-    """Return the number of flags in each state, and of open entries of the other kinds."""
+    """Return the number of flags in each state, and of open entries of each other kind."""
     tallies = tally(connection)
     oldest_ms = connection.execute(
         select(func.min(FLAGS.c.arrived_ms)).where(FLAGS.c.state == "open", FLAGS.c.kind == "flag")
@@ -207,7 +210,7 @@ def latest_flag_id(connection: Connection) -> int:
 
 
 def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
-    """Return how many rows that pass the filters were stored after the entry ``after_id``."""
+    """Return how many rows that pass the filters were stored after the entry ``after_id``; 0 for a search."""
     # A search finds new flags only once they are indexed.
     scope = None if filters.search is not None else _scope(connection, filters)
     return Count(0) if scope is None else search.count_new(connection, scope, after_id)
@@ -245,7 +248,7 @@ def source_names(connection: Connection, limit: int) -> list[str]:
 
 
 def similar_sources(connection: Connection, part: str, limit: int) -> list[str]:
-    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if it is itself a name."""
+    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if ``part`` is itself one."""
     if not part or source_id(connection, part) is not None:
         return []
     folded = part.casefold()
@@ -274,7 +277,7 @@ def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -
     if hits is None and filters.search is not None:
         hits = search_hits(connection, filters.search)
     similarity, to_ms = Range(filters.similarity_min, filters.similarity_max), filters.arrived_to_ms
-    if similarity != ANY:
+    if similarity != NO_LIMITS:
         # The certainty of a verified flag is its similarity; that of any other is below 0.
         similarity = similarity._replace(low=max(0.0, similarity.low or 0.0))
     return Scope(
@@ -282,7 +285,7 @@ def _scope(connection: Connection, filters: Filters, hits: Hits | None = None) -
         kinds=None if filters.kind is None else (filters.kind,),
         source_id=source,
         original_source_id=original_source,
-        story_id=None if filters.story_id is None else shown_in(connection, filters.story_id),
+        story_id=None if filters.story_id is None else showing_story(connection, filters.story_id),
         certainty=similarity,
         arrived_ms=Range(filters.arrived_from_ms, None if to_ms is None else to_ms - 1),
         hits=hits,

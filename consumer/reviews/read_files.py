@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy import Connection, delete, select, update
 
-from consumer.reviews.portable import insert_or
+from consumer.reviews.portable import dialect_insert
 from consumer.reviews.tables import READ_FILES
 
 
@@ -47,7 +47,7 @@ def move_marks(connection: Connection, path_sha256: str, before: FileMarks, afte
         return True
     if before:
         return False
-    made = insert_or(connection, READ_FILES).values(path_sha256=path_sha256, marks=_encoded(after))
+    made = dialect_insert(connection, READ_FILES).values(path_sha256=path_sha256, marks=_encoded(after))
     inserted = made.on_conflict_do_nothing().returning(READ_FILES.c.path_sha256)
     return connection.execute(inserted).scalar() is not None
 

@@ -27,7 +27,7 @@ from sqlalchemy.sql.selectable import FromClause, Subquery
 from consumer.reviews.flag_row import STATES, FlagRow, State, flag_row, flag_rows
 from consumer.reviews.kinds.rules import KINDS, Kind
 from consumer.reviews.paging import Cursor
-from consumer.reviews.queries.scope import KEYS, NUMBERS, SOURCE_NUMBERS, Key, RowOrder, Scope
+from consumer.reviews.queries.scope import KEYS, SINGLE_VALUE_COLUMNS, SOURCE_COLUMNS, Key, RowOrder, Scope
 from consumer.reviews.tables import FLAGS
 
 EXAMINED_MAX: Final = 50_000
@@ -35,7 +35,7 @@ EXAMINED_MAX: Final = 50_000
 SORTED_MAX: Final = 2_000
 """If a filter leaves at most this many rows, all of them are fetched and sorted."""
 COUNTED_MAX: Final = 10_000
-"""Rows counted per state; a larger count is reported as at least this many."""
+"""The maximum count per state. A larger one is reported as at least this many."""
 COUNT_EXAMINED_MAX: Final = 20_000
 """Index entries examined to count one kind and state, if the index does not cover a filter."""
 NEW_EXAMINED_MAX: Final = 1_000
@@ -76,10 +76,10 @@ class RowBatch(NamedTuple):
 def read_rows(
     connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None
 ) -> RowBatch:
-    """Return up to ``rows_max`` rows after a cursor."""
-    form, other, most, has_cursor = scope.form(), _other(row_order.by), rows_max + 1, cursor is not None
+    """Return up to ``rows_max`` rows of a scope after a cursor, in order."""
+    form, other, most, has_cursor = scope.form(), _other_key(row_order.by), rows_max + 1, cursor is not None
     values = scope.values() | ({} if cursor is None else row_order.cursor_values(cursor))
-    if scope.within(other):
+    if scope.range_conditions(other):
         if connection.execute(_few_count_query(form, row_order.by, SORTED_MAX), values).scalar_one() <= SORTED_MAX:
             return cut(
                 _rows(connection, _few_rows_query(form, row_order, SORTED_MAX, most, has_cursor), values),
@@ -119,7 +119,7 @@ def counts(connection: Connection, scope: Scope) -> dict[State, Count]:
 @lru_cache(STATEMENTS_MAX)
 def _all_counts_query(scope: Scope, counted_max: int, examined_max: int) -> CompoundSelect[Any]:
     """Return the query that counts each kind and state, in each useful order."""
-    ranged: list[Key] = [key for key in KEYS if scope.within(key)]
+    ranged: list[Key] = [key for key in KEYS if scope.range_conditions(key)]
     return union_all(
         *(
             _count_query(scope, kind, state, key, counted_max, examined_max)
@@ -132,14 +132,17 @@ def _all_counts_query(scope: Scope, counted_max: int, examined_max: int) -> Comp
 
 def _count_query(scope: Scope, kind: Kind, state: State, key: Key, counted_max: int, examined_max: int) -> Select[Any]:
     """Return the query that counts one kind and state, in the order of a key."""
-    other = _other(key)
-    is_filtered = bool(scope.within(other) or _story_source_conditions(scope, FLAGS))
+    other = _other_key(key)
+    is_filtered = bool(scope.range_conditions(other) or _story_source_conditions(scope, FLAGS))
     limit = examined_max if is_filtered else counted_max + 1
     (branch,) = branches(
-        replace(scope, kinds=(kind,), states=(state,)), RowOrder(key, is_descending=False), scope.within(key), limit
+        replace(scope, kinds=(kind,), states=(state,)),
+        RowOrder(key, is_descending=False),
+        scope.range_conditions(key),
+        limit,
     )
     entries = branch.subquery()
-    conditions = [*scope.within(other, entries), *_story_source_conditions(scope, entries)]
+    conditions = [*scope.range_conditions(other, entries), *_story_source_conditions(scope, entries)]
     rows = func.count(case((and_(*conditions), 1))) if conditions else func.count()
     return select(literal(kind), literal(state), rows, case((func.count() < limit, 1), else_=0)).select_from(entries)
 
@@ -153,12 +156,12 @@ def count_new(connection: Connection, scope: Scope, after_id: int) -> Count:
 
 @lru_cache(STATEMENTS_MAX)
 def _new_count_query(scope: Scope, examined_max: int) -> Select[int, int]:
-    columns = [FLAGS.c[name] for name in ("flag_id", "kind", "state", *NUMBERS, *KEYS)]
+    columns = [FLAGS.c[name] for name in ("flag_id", "kind", "state", *SINGLE_VALUE_COLUMNS, *KEYS)]
     rows = select(*columns).where(FLAGS.c.flag_id > bindparam("after_id"))
     candidates = rows.order_by(FLAGS.c.flag_id).limit(examined_max).subquery("candidates")
     conditions = [
         *scope.source_conditions(candidates),
-        *(condition for key in KEYS for condition in scope.within(key, candidates)),
+        *(condition for key in KEYS for condition in scope.range_conditions(key, candidates)),
         *([] if scope.story_id is None else [candidates.c.story_id == bindparam("story_id")]),
         candidates.c.kind.in_(scope.kinds or KINDS),
         candidates.c.state.in_(scope.states or STATES),
@@ -173,17 +176,17 @@ def branches(scope: Scope, row_order: RowOrder, conditions: Sequence[ColumnEleme
     """Return queries for the first rows of each kind and state. Each query uses an index only."""
     columns = [FLAGS.c.flag_id, FLAGS.c.certainty, FLAGS.c.arrived_ms]
     if scope.story_id is not None:
-        columns += [FLAGS.c[name] for name in SOURCE_NUMBERS if getattr(scope, name) is not None]
+        columns += [FLAGS.c[name] for name in SOURCE_COLUMNS if getattr(scope, name) is not None]
     return [
         select(*columns)
-        .where(*scope.equal(), *pair, *conditions, *scope.left_out())
+        .where(*scope.equality_conditions(), *pair, *conditions, *scope.exclusion_conditions())
         .order_by(*row_order.order_by_columns())
         .limit(limit)
         for pair in scope.kind_state_conditions()
     ]
 
 
-def united(parts: Sequence[Branch]) -> Subquery:
+def union_of(parts: Sequence[Branch]) -> Subquery:
     """Return one query for the rows of several queries."""
     if len(parts) == 1:
         return parts[0].subquery("candidates")
@@ -202,8 +205,11 @@ def cut(rows: list[FlagRow], rows_max: int, row_order: RowOrder) -> RowBatch:
 @lru_cache(STATEMENTS_MAX)
 def _walk_query(scope: Scope, row_order: RowOrder, each_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
     """Return the query for matching rows among the first entries of each kind and state."""
-    candidates = united(_entries(scope, row_order, each_max, has_cursor=has_cursor))
-    conditions = [*scope.within(_other(row_order.by), candidates), *_story_source_conditions(scope, candidates)]
+    candidates = union_of(_entries(scope, row_order, each_max, has_cursor=has_cursor))
+    conditions = [
+        *scope.range_conditions(_other_key(row_order.by), candidates),
+        *_story_source_conditions(scope, candidates),
+    ]
     return _first_rows_query(candidates, conditions, row_order, limit)
 
 
@@ -211,40 +217,43 @@ def _walk_query(scope: Scope, row_order: RowOrder, each_max: int, limit: int, ha
 def _ends_query(scope: Scope, row_order: RowOrder, each_max: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
     """Return the query for the last examined entry of each kind and state with at least ``each_max`` entries."""
     parts = _entries(scope, row_order, each_max, has_cursor=has_cursor)
-    lasts = united([part.limit(1).offset(each_max - 1) for part in parts])
+    lasts = union_of([part.limit(1).offset(each_max - 1) for part in parts])
     return select(lasts.c[row_order.by], lasts.c.flag_id)
 
 
 def _entries(scope: Scope, row_order: RowOrder, each_max: int, *, has_cursor: bool) -> list[Branch]:
     return branches(
-        scope, row_order, [*scope.within(row_order.by), *(row_order.after_cursor() if has_cursor else [])], each_max
+        scope,
+        row_order,
+        [*scope.range_conditions(row_order.by), *(row_order.after_cursor() if has_cursor else [])],
+        each_max,
     )
 
 
 @lru_cache(STATEMENTS_MAX)
 def _few_count_query(scope: Scope, key: Key, few_max: int) -> Branch:
     """Return the query that counts rows in the range of the column other than ``key``, up to ``few_max`` + 1."""
-    return select(func.count()).select_from(_few(scope, key, few_max))
+    return select(func.count()).select_from(_few_query(scope, key, few_max))
 
 
 @lru_cache(STATEMENTS_MAX)
 def _few_rows_query(scope: Scope, row_order: RowOrder, few_max: int, limit: int, has_cursor: bool) -> Branch:  # noqa: FBT001  # a key
-    """Return the query that selects the rows of a scope among the rows of ``_few``, and sorts them."""
-    few = _few(scope, row_order.by, few_max)
+    """Return the query that selects the rows of a scope among the rows of ``_few_query``, and sorts them."""
+    few = _few_query(scope, row_order.by, few_max)
     conditions = [
-        *scope.within(row_order.by, few),
+        *scope.range_conditions(row_order.by, few),
         *_story_source_conditions(scope, few),
         *(row_order.after_cursor(few) if has_cursor else []),
     ]
     return _first_rows_query(few, conditions, row_order, limit)
 
 
-def _few(scope: Scope, key: Key, few_max: int) -> Subquery:
-    other = _other(key)
-    return united(branches(scope, RowOrder(other, is_descending=False), scope.within(other), few_max + 1))
+def _few_query(scope: Scope, key: Key, few_max: int) -> Subquery:
+    other = _other_key(key)
+    return union_of(branches(scope, RowOrder(other, is_descending=False), scope.range_conditions(other), few_max + 1))
 
 
-def _other(key: Key) -> Key:
+def _other_key(key: Key) -> Key:
     return "arrived_ms" if key == "certainty" else "certainty"
 
 

@@ -5,34 +5,34 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
-from consumer.reviews.kinds.rules import RELEASED
-from consumer.reviews.portable import storable
+from consumer.reviews.kinds.rules import RELEASABLE_KINDS
+from consumer.reviews.portable import storable_text
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, UNSENT
 
-_WHY_CHARS_MAX: Final = 500
+_REASON_CHARS_MAX: Final = 500
 _WORKER_CHARS_MAX: Final = 64
 
 
 class DueRelease(NamedTuple):
-    """A final decision whose release has to be sent. ``why`` is its note or, without one, its reason."""
+    """A final decision whose release has to be sent. ``reason`` is its note, its reason from the list, or ""."""
 
     review_id: int
     flag: FlagRow
     person: str
-    why: str
+    reason: str
 
 
 class ReleaseBacklog(NamedTuple):
-    """The number of due releases, and since when the first of them has been due."""
+    """The number of due releases, and since when the first of them has been due, or None without any."""
 
     due: int
     since_ms: int | None
 
 
 def claim_due(connection: Connection, worker: str, now_ms: int, lease_ms: int, limit: int) -> list[DueRelease]:
-    """Claim due releases for a process, the oldest first, including those that it has claimed before.
+    """Claim up to ``limit`` due releases for the process ``worker``, longest due first, and return them.
 
-    After ``lease_ms``, other processes may claim them.
+    They include releases that it has claimed before. After ``lease_ms``, other processes may claim them.
     """
     # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
     chosen = _claimable(select(REVIEWS.c.review_id), worker, now_ms, limit).with_for_update(
@@ -48,7 +48,7 @@ def claim_due(connection: Connection, worker: str, now_ms: int, lease_ms: int, l
 
 
 def claimable_releases(connection: Connection, worker: str, now_ms: int, limit: int) -> list[tuple[str, str]]:
-    """Return the articles and versions whose releases this process can claim, in the order of claiming."""
+    """Return the articles and versions whose releases ``claim_due`` would claim for this process, in order."""
     query = _claimable(select(FLAGS.c.article_id, FLAGS.c.version), worker, now_ms, limit)
     return [(article_id, version) for article_id, version in connection.execute(query)]
 
@@ -58,9 +58,9 @@ def mark_sent(connection: Connection, review_id: int, now_ms: int) -> None:
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(sent_ms=now_ms))
 
 
-def mark_refused(connection: Connection, review_id: int, why: str, now_ms: int) -> None:
-    """Record that a release can never be carried out."""
-    values = {"refused": storable(why, _WHY_CHARS_MAX), "claimed_ms": now_ms}
+def mark_refused(connection: Connection, review_id: int, reason: str, now_ms: int) -> None:
+    """Record that a release can never be carried out, and the reason."""
+    values = {"refused": storable_text(reason, _REASON_CHARS_MAX), "claimed_ms": now_ms}
     connection.execute(update(REVIEWS).where(REVIEWS.c.review_id == review_id).values(values))
 
 
@@ -69,7 +69,7 @@ def backlog(connection: Connection, now_ms: int) -> ReleaseBacklog:
     query = (
         select(REVIEWS.c.final_ms)
         .join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind.in_(RELEASED))
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, FLAGS.c.kind.in_(RELEASABLE_KINDS))
     )
     times = list(connection.execute(query).scalars())
     return ReleaseBacklog(len(times), min(times, default=None))
@@ -81,7 +81,7 @@ def _claimable(columns: Select[Any], worker: str, now_ms: int, limit: int) -> Se
     is_free = or_(REVIEWS.c.claimed_ms.is_(None), REVIEWS.c.claimed_ms <= now_ms, is_own)
     return (
         columns.join_from(REVIEWS, FLAGS, REVIEWS.c.flag_id == FLAGS.c.flag_id)
-        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, is_free, FLAGS.c.kind.in_(RELEASED))
+        .where(UNSENT, REVIEWS.c.final_ms <= now_ms, is_free, FLAGS.c.kind.in_(RELEASABLE_KINDS))
         .order_by(REVIEWS.c.final_ms, REVIEWS.c.review_id)
         .limit(limit)
     )

@@ -24,7 +24,7 @@ class Session(NamedTuple):
 
 
 def begin_session(connection: Connection, person_id: int, now_ms: int, session_ms: int) -> str:
-    """Begin a session, and return its secret, which is not stored."""
+    """Begin a session that expires after ``session_ms``, and return its secret, which is not stored."""
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     values = {
         "token_hash": _hash(secret),
@@ -52,7 +52,7 @@ def person_of(database: Database, secret: str, now_ms: int, idle_ms: int, *, is_
 
 
 def session_of(connection: Connection, secret: str, now_ms: int, idle_ms: int) -> Session | None:
-    """Return a session; None if it has ended or never existed, or its person is disabled."""
+    """Return a session. None if it has ended, expired or was unused for ``idle_ms``, or its person is disabled."""
     row = connection.execute(_session_query(), {"token_hash": _hash(secret)}).one_or_none()
     if row is None or now_ms >= row.expires_ms or now_ms - row.seen_ms >= idle_ms:
         return None

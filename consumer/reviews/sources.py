@@ -1,20 +1,20 @@
-"""The names of sources, which flags refer to by number."""
+"""The names of sources. Flags refer to them by number."""
 
 from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from consumer.reviews.portable import insert_or, portions, storable
+from consumer.reviews.portable import dialect_insert, portions, storable_text
 from consumer.reviews.tables import SOURCES
 
 
 def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the number of each name. New names are stored and numbered."""
-    stored_names = {name: storable(name) for name in names}
+    stored_names = {name: storable_text(name) for name in names}
     found = _known_ids(connection, set(stored_names.values()))
     new = sorted(set(stored_names.values()) - found.keys())
     if new:
-        insert = insert_or(connection, SOURCES).on_conflict_do_nothing()
+        insert = dialect_insert(connection, SOURCES).on_conflict_do_nothing()
         connection.execute(insert, [{"name": name} for name in new])
         found |= _known_ids(connection, new)
     return {name: found[stored] for name, stored in stored_names.items()}
@@ -22,7 +22,7 @@ def source_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
 
 def source_id(connection: Connection, name: str) -> int | None:
     """Return the number of a name, or None if it is unknown."""
-    return connection.execute(select(SOURCES.c.source_id).where(SOURCES.c.name == storable(name))).scalar()
+    return connection.execute(select(SOURCES.c.source_id).where(SOURCES.c.name == storable_text(name))).scalar()
 
 
 def _known_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:

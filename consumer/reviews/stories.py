@@ -10,19 +10,19 @@ from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews import search
 from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
-from consumer.reviews.kinds.rules import COPIES
-from consumer.reviews.paging import Cursor, decoded
+from consumer.reviews.kinds.rules import COPY_KINDS
+from consumer.reviews.paging import Cursor, decode_cursor
 from consumer.reviews.portable import portions
 from consumer.reviews.queries.scope import RowOrder, Scope
 from consumer.reviews.queue import QueuePage, scoped_page
-from consumer.reviews.repairs.in_force import shown_in
+from consumer.reviews.repairs.in_force import showing_story
 from consumer.reviews.search import Count
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
 RECENT_MAX: Final = 50_000
-"""The number of latest flags counted for the fastest stories and the most frequent pairs of sources."""
+"""The number of latest copies counted for the fastest stories and the most frequent pairs of sources."""
 _BY_ARRIVAL: Final = RowOrder("arrived_ms", is_descending=False)
-_COPIES: Final = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
+_COPIES: Final = (FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Story:
 
     story_id: int
     root_id: str
-    # None until read from the store.
+    # None until known.
     root_source: str | None
     copies: int
     open_copies: int
@@ -41,10 +41,10 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class RecentStory:
-    """A story, and the number of copies it got in a span of time."""
+    """A story, and the number of new copies it got in a span of time."""
 
     story: Story
-    since: int
+    new_copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ def story(connection: Connection, story_id: int) -> Story | None:
     found = story_by_id(connection, story_id)
     if found is None or _has_flags(connection, story_id):
         return found
-    head_id = shown_in(connection, story_id)
+    head_id = showing_story(connection, story_id)
     if head_id != story_id:
         return story(connection, head_id)
     # Its root has turned out to be a copy.
-    of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind.in_(COPIES))
+    of_root = select(FLAGS.c.story_id).where(FLAGS.c.article_id == found.root_id, FLAGS.c.kind.in_(COPY_KINDS))
     other = connection.execute(of_root.where(FLAGS.c.released_ms.is_(None)).order_by(FLAGS.c.flag_id).limit(1)).scalar()
     return found if other is None else story_by_id(connection, other)
 
@@ -88,7 +88,7 @@ def story_by_id(connection: Connection, story_id: int) -> Story | None:
 def story_of_article(connection: Connection, article_id: str) -> Story | None:
     """Return the story of an article, an original or a copy, or None."""
     of_root = select(STORIES.c.story_id).where(STORIES.c.root_id == article_id)
-    of_copy = select(FLAGS.c.story_id).where(FLAGS.c.article_id == article_id, FLAGS.c.kind.in_(COPIES))
+    of_copy = select(FLAGS.c.story_id).where(FLAGS.c.article_id == article_id, FLAGS.c.kind.in_(COPY_KINDS))
     for query in (of_root, of_copy.order_by(FLAGS.c.flag_id.desc()).limit(1)):
         story_id = connection.execute(query).scalar()
         if story_id is not None:
@@ -99,15 +99,15 @@ def story_of_article(connection: Connection, article_id: str) -> Story | None:
 def copies(connection: Connection, story_id: int, after: str | None, rows_max: int) -> QueuePage:
     """Return a page of all flags of a story in order of arrival, including those not in force.
 
-    Raises ``BadCursor``.
+    Raises ``BadCursor`` if ``after`` is not a cursor.
     """
-    scope = Scope(kinds=COPIES, story_id=story_id)
-    return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decoded(after))
+    scope = Scope(kinds=COPY_KINDS, story_id=story_id)
+    return scoped_page(connection, scope, _BY_ARRIVAL, rows_max, None if after is None else decode_cursor(after))
 
 
-def around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
+def flags_around(connection: Connection, flag: FlagRow, rows_max: int) -> list[FlagRow]:
     """Return a flag with up to ``rows_max`` flags of its story that arrived before it, and as many after it."""
-    scope, here = Scope(kinds=COPIES, story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
+    scope, here = Scope(kinds=COPY_KINDS, story_id=flag.story_id), Cursor("after", *_BY_ARRIVAL.key(flag))
     before = search.read_rows(connection, scope, _BY_ARRIVAL.reversed(), rows_max, here).rows
     return [*reversed(before), flag, *search.read_rows(connection, scope, _BY_ARRIVAL, rows_max, here).rows]
 
@@ -132,8 +132,8 @@ def timeline(connection: Connection, story: Story, length_ms: int) -> list[Bucke
     return [Bucket(begin, end, copies) for (begin, end), copies in zip(spans, counted, strict=True)]
 
 
-def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
-    """Return the stories with the most copies, among stories that got an entry since ``since_ms``."""
+def largest_stories(connection: Connection, since_ms: int, limit: int) -> list[Story]:
+    """Return up to ``limit`` stories with the most copies, among stories that got an entry since ``since_ms``."""
     query = _stories().where(STORIES.c.copies > 0, STORIES.c.last_ms >= since_ms)
     return [
         Story(**row._asdict())
@@ -141,9 +141,9 @@ def largest(connection: Connection, since_ms: int, limit: int) -> list[Story]:
     ]
 
 
-def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentStory]:
-    """Return the stories that got the most copies since ``since_ms``, among the latest ``RECENT_MAX`` flags."""
-    recent = _recent(since_ms)
+def fastest_stories(connection: Connection, since_ms: int, limit: int) -> list[RecentStory]:
+    """Return up to ``limit`` stories that got the most of the latest ``RECENT_MAX`` copies since ``since_ms``."""
+    recent = _recent_copies_query(since_ms)
     number = func.count().label("number")
     counted = select(recent.c.story_id, number).group_by(recent.c.story_id)
     top = counted.order_by(number.desc(), recent.c.story_id.desc()).limit(limit).subquery()
@@ -153,8 +153,8 @@ def fastest(connection: Connection, since_ms: int, limit: int) -> list[RecentSto
 
 
 def pairs_of_sources(connection: Connection, since_ms: int, limit: int) -> list[SourcePair]:
-    """Return the most frequent pairs of sources since ``since_ms``, among the latest ``RECENT_MAX`` flags."""
-    recent = _recent(since_ms)
+    """Return the ``limit`` most frequent pairs of sources of the latest ``RECENT_MAX`` copies since ``since_ms``."""
+    recent = _recent_copies_query(since_ms)
     source, original = SOURCES.alias(), SOURCES.alias()
     number = func.count().label("number")
     pair = (recent.c.source_id, recent.c.original_source_id)
@@ -229,8 +229,8 @@ def _sources_query() -> Select[int, str]:
     return named.where(SOURCES.c.name != "")
 
 
-def counted_sources(connection: Connection, stories: Iterable[Story], copies_max: int) -> dict[int, Count]:
-    """Return the number of sources of each story, looking at no more than ``copies_max`` copies of each."""
+def count_sources(connection: Connection, stories: Iterable[Story], copies_max: int) -> dict[int, Count]:
+    """Return the number of sources of each story, not exact for stories with more than ``copies_max`` copies."""
     distinct = {story.story_id: story for story in stories}
     small = [story_id for story_id, story in distinct.items() if story.copies <= copies_max]
     found = {story_id: Count(len(names)) for story_id, names in source_names(connection, small).items()}
@@ -245,19 +245,19 @@ def counted_sources(connection: Connection, stories: Iterable[Story], copies_max
 
 
 def open_flags(connection: Connection, story_ids: Sequence[int], limit: int) -> list[FlagRow]:
-    """Return the open flags of some stories, the oldest first."""
-    query = flag_rows().where(FLAGS.c.story_id.in_(story_ids), FLAGS.c.state == "open", FLAGS.c.kind.in_(COPIES))
+    """Return up to ``limit`` open flags of some stories, the oldest first."""
+    query = flag_rows().where(FLAGS.c.story_id.in_(story_ids), FLAGS.c.state == "open", FLAGS.c.kind.in_(COPY_KINDS))
     rows = connection.execute(query.order_by(FLAGS.c.arrived_ms, FLAGS.c.flag_id).limit(limit))
     return [flag_row(row) for row in rows]
 
 
-def _recent(since_ms: int) -> Subquery:
-    """Return the query for the latest copies since ``since_ms``."""
+def _recent_copies_query(since_ms: int) -> Subquery:
+    """Return the query for the latest copies in force since ``since_ms``, at most ``RECENT_MAX``."""
     columns = select(FLAGS.c.story_id, FLAGS.c.source_id, FLAGS.c.original_source_id, FLAGS.c.arrived_ms)
     latest = FLAGS.c.arrived_ms.desc()
     # An index orders the rows of one state, but not of several states together.
     of_states = [
-        columns.where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
+        columns.where(FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state == state, FLAGS.c.arrived_ms >= since_ms)
         .order_by(latest)
         .limit(RECENT_MAX)
         .subquery()

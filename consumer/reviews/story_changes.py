@@ -27,7 +27,7 @@ _COUNT_CHANGE: Final = (
 
 
 class CountChange(NamedTuple):
-    """The differences to the counts of a story."""
+    """The numbers to add to the counts of a story, below 0 to subtract."""
 
     copies: int = 0
     open_copies: int = 0
@@ -40,7 +40,7 @@ class CountChange(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The growth of a story: the number of new copies, all undecided, and when its first and last new articles came."""
+    """The growth of a story: its new copies, all undecided, and when the first and last new entries arrived."""
 
     copies: int
     first_ms: int
@@ -91,7 +91,8 @@ def move_flags(
 ) -> MovedFlags:
     """Make another story show and count the flags that meet a condition.
 
-    With ``home_id``, that story becomes their story by lineage. The caller must hold ``Lock.FLAGS``.
+    With ``home_id``, that story becomes their story by lineage; without, they keep theirs. The caller must hold
+    ``Lock.FLAGS``.
     """
     columns = (home(), FLAGS.c.story_id, FLAGS.c.kind, FLAGS.c.state)
     flag_ids: list[int] = []

@@ -42,16 +42,16 @@ class Account(NamedTuple):
 
 
 class BadHost(Exception):  # noqa: N818  # named for the host
-    """A request does not name exactly one host. The answer must be 400 (RFC 9112, 3.2)."""
+    """A request has several ``Host`` headers or a malformed host. The answer must be 400 (RFC 9112, 3.2)."""
 
 
 class Access:
     """The access rules of a server.
 
     Without an ``account``, requests need no credentials, but the server shows articles only under an IP address,
-    ``localhost`` or one of ``names``. Otherwise another site, open in the same browser, could point its own host name
-    at this server and read it (DNS rebinding). A server on a loopback address applies this rule to every page. Other
-    servers answer metrics and health under any name, because scrapers and probes use the names of services
+    ``localhost`` or one of ``names``. Without this rule, another site that is open in the same browser could point its
+    own host name at this server and read its pages (DNS rebinding). On a loopback address, the rule applies to every
+    page. Other servers answer metrics and health under any name, because scrapers and probes use the names of services
     (decision 0040).
     """
 
@@ -65,13 +65,16 @@ class Access:
         return self._expected is not None
 
     def accepts(self, authorization: str | None) -> bool:
-        """Return whether the ``Authorization`` header is right, in a time that does not depend on what is wrong."""
+        """Return whether an ``Authorization`` header is right, or credentials are not required.
+
+        The time that this takes does not depend on what is wrong.
+        """
         if self._expected is None:
             return True
         return hmac.compare_digest(_digest(_credentials(authorization or "")), self._expected)
 
     def allows_page(self, host: str | None, *, has_articles: bool, is_local: bool) -> bool:
-        """Return whether a page may be shown under this host name, as returned by ``host_named``.
+        """Return whether a page may be shown under this host name, as returned by ``request_host``.
 
         ``is_local`` says that the server listens on a loopback address.
         """
@@ -81,16 +84,17 @@ class Access:
         return not is_local or host is None or self.allows_host(host)
 
     def allows_host(self, host: str | None) -> bool:
-        """Return whether articles may be shown under this host name, as returned by ``host_named``."""
+        """Return whether articles may be shown under this host name, as returned by ``request_host``."""
         if self.needs_credentials:
             return True
         return host is not None and (host == _LOCAL_NAME or host in self._names or _is_address(host))
 
 
-def host_named(headers: Sequence[str], target: str) -> str | None:
+def request_host(headers: Sequence[str], target: str) -> str | None:
     """Return the host in these ``Host`` headers without its port, in lower case; None if there is none.
 
-    The host in a target such as ``http://HOST/path`` takes precedence. Raises ``BadHost``.
+    The host in a target such as ``http://HOST/path`` takes precedence. Raises ``BadHost`` for several headers or a
+    malformed host.
     """
     if len(headers) > 1:
         raise BadHost("The request has several Host headers. Send one.")
@@ -111,7 +115,7 @@ def parse_address(text: str) -> ListenAddress:
 
 
 def check_exposure(address: ListenAddress, access: Access, *, is_open: bool) -> None:
-    """Raise ``ConfigError`` if other machines could read the pages and the configuration does not allow it."""
+    """Raise ``ConfigError`` if other machines could read the pages without a password, unless ``is_open`` allows it."""
     if is_open or access.needs_credentials or is_loopback(address):
         return
     raise ConfigError(
@@ -122,7 +126,10 @@ def check_exposure(address: ListenAddress, access: Access, *, is_open: bool) -> 
 
 
 def read_password(path: str, setting: str = "http.password_file") -> str:
-    """Read a password from the file that ``setting`` names, without the line end. Raises ``ConfigError``."""
+    """Read a password from the file that ``setting`` names, without the line end.
+
+    Raises ``ConfigError`` if the file cannot be read or is empty.
+    """
     try:
         password = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -69,7 +69,7 @@ def _bounded(name: str, value: str | None) -> str | None:
 
 
 class ChangesRecorded(NamedTuple):
-    """Lines were written to the audit log, and to the disk if it is durable."""
+    """Lines were written to the audit log, and to the disk if the log is durable."""
 
     lines: int
 
@@ -78,7 +78,7 @@ class ChangesUnrecorded(NamedTuple):
     """Lines could not be written to the audit log."""
 
     lines: int
-    why: str
+    error: str
 
 
 class AuditLog:
@@ -100,11 +100,11 @@ class AuditLog:
             raise self._unwritable(error) from error
 
     def append(self, changes: Sequence[ChangeRecord]) -> None:
-        """Append a line for each change, all or none. Raises ``SinkError``.
+        """Append a line for each change. Raises ``SinkError`` if the file cannot be opened, written or flushed.
 
-        When it returns, the lines are in the file; if it is durable, they survive a power loss. Append after a change
-        and before acknowledging it, because clients without an answer repeat their requests. A change may then have two
-        lines, but every acknowledged change has one.
+        When it returns, the lines are in the file; if the log is durable, they survive a power loss. Append after a
+        change and before acknowledging it, because clients without an answer repeat their requests. A change may then
+        have two lines, but every acknowledged change has at least one.
         """
         data = b"".join(map(line_of, changes))
         try:
@@ -136,7 +136,7 @@ class AuditLog:
             if self._descriptor < 0:
                 self._descriptor = self._open()
             lock_file(self._descriptor, LOCK_S)
-            if self._has_the_name():
+            if self._is_at_path():
                 break
             self._drop()
         try:
@@ -144,7 +144,7 @@ class AuditLog:
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
-    def _has_the_name(self) -> bool:
+    def _is_at_path(self) -> bool:
         try:
             return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
         except FileNotFoundError:
@@ -171,17 +171,17 @@ def _check_kind(descriptor: int) -> None:
 
 
 def _append(descriptor: int, data: bytes) -> None:
-    """Append lines with one write. If the disk is full, truncate a partial write."""
+    """Append lines, normally with one write. If the disk is full, for example, remove what was written."""
     size_bytes = os.fstat(descriptor).st_size
     if size_bytes and os.pread(descriptor, 1, size_bytes - 1) != b"\n":
-        # Another process was killed while it wrote a line. Keep ours separate.
+        # Another process was killed while it wrote a line. Begin a new line.
         data = b"\n" + data
     left = memoryview(data)
     try:
         while left:
             left = left[os.write(descriptor, left) :]
     except OSError:
-        # Fails on append-only files (chattr +a). The next append then begins with a line end.
+        # This fails on append-only files (chattr +a). The next append then begins with a line end.
         with suppress(OSError):
             os.ftruncate(descriptor, size_bytes)
         raise

@@ -61,7 +61,7 @@ class CertificateLoaded(NamedTuple):
 class CertificateReloadFailed(NamedTuple):
     """The files cannot be used, so the server keeps its old certificate. Reported at every attempt."""
 
-    why: str
+    error: str
 
 
 class _LoadedCertificate(NamedTuple):
@@ -89,8 +89,8 @@ class ServedCertificate:
         self.context.sni_callback = self._hand_over
         self._report(CertificateLoaded(self._loaded.ends))
 
-    def followed(self) -> PeriodicCheck:
-        """Return a context manager that checks the files in a thread of its own."""
+    def periodic_check(self) -> PeriodicCheck:
+        """Return a context manager that calls ``look`` in a thread of its own."""
         return PeriodicCheck("certificate", self.look)
 
     def _hand_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
@@ -131,12 +131,12 @@ def configured_certificate(
 
 
 def validities(pem: bytes) -> list[Validity]:
-    """Return the validity of each certificate in a PEM file. Raises ``ValueError`` if one cannot be read."""
+    """Return the validity of each certificate in the content of a PEM file. Raises ``ValueError`` if one is invalid."""
     return [_validity(ssl.PEM_cert_to_DER_cert(found.decode("ascii"))) for found in _PEM.findall(pem)]
 
 
 def _load(files: CertificateFiles) -> _LoadedCertificate:
-    """Load a certificate and its key. Raises ``ConfigError``."""
+    """Load a certificate and its key. Raises ``ConfigError`` if they cannot be used."""
     try:
         # Before reading, so that a change during reading leads to another load.
         signature = _signature(files)

@@ -1,15 +1,15 @@
 """Limits on connections: how many are open, how large the head of a request is, and how long it may take to arrive.
 
-uvicorn limits none of that: it closes idle connections only after their first request, and refuses requests with plain
-text. A client that opens connections and sends nothing must not keep out others. So a new connection replaces the one
-that has been without a request for longest.
+uvicorn limits none of that: it closes idle connections only after their first request, and its refusals are plain text.
+A client that opens connections and sends nothing must not keep out others. So at the limit, a new connection replaces
+the one that has been without a request for longest.
 
-uvicorn does not limit unread answers, which stay in memory. Here their number of bytes and the time to read them are
-limited, and the next request of their connection waits until they are read.
+uvicorn does not limit unread answers, which stay in memory. This module limits their number of bytes and the time to
+read them. The next request of a connection waits until its earlier answers are read.
 
-Nor does it limit pipelined requests, which are sent before the current one is answered. Each costs the sender a few
-bytes and this process a thousand times as much work. One may wait; a connection with more is closed after the current
-answer.
+uvicorn does not limit pipelined requests, which are sent before the current one is answered. Each costs the sender a
+few bytes and this process a thousand times as much work. One request may wait; a connection with more is closed after
+the current answer.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class RequestParser(h11.Connection):
 
 
 def several_requests(data: bytes) -> bool:
-    """Return whether these bytes continue after their first request. A malformed request counts as one."""
+    """Return whether these bytes continue after their first request. False if it is malformed or incomplete."""
     if not data:
         # h11 would take empty input as the end of the connection.
         return False
@@ -115,10 +115,12 @@ class Connections:
         return Connection(self, *arguments, **options)
 
     def enter(self, connection: "Connection") -> None:
-        """Add a new connection. If there are too many, close another one, or else the new one."""
+        """Add a new connection. If there are too many, close the least recently used one that is not needed.
+
+        If all others are needed, close the new one.
+        """
         if len(self._open) >= self._connections_max:
             self.count_limit("connections_max")
-            # If requests of all others are being worked on, close the new one.
             given_up = next((each for each in self._open if not each.is_needed), connection)
             given_up.abort()
             if given_up is connection:
@@ -180,7 +182,7 @@ class Connection(H11Protocol):
 
     @property
     def is_needed(self) -> bool:
-        """Whether a request of this connection is being worked on."""
+        """Whether a thread is working on a request of this connection: its state has ``connection_is_needed``."""
         return self._has_request and self.scope["state"].get("connection_is_needed", False)
 
     @property
@@ -280,11 +282,11 @@ class Connection(H11Protocol):
             self.flow.resume_reading()
 
     def _expect_head(self) -> None:
-        """Start the timer for the head of a request: at the first byte, or when the connection is opened."""
+        """Start the timer for the next request: when the connection is opened, or at the request's first byte."""
         if self._has_request or self.transport.is_closing():
             self._stop_waiting()
         elif self._head_due is None:
-            self._head_due = self.loop.call_later(self._connections.receive_s, self._too_slow)
+            self._head_due = self.loop.call_later(self._connections.receive_s, self._refuse_slow_request)
 
     def _stop_waiting(self) -> None:
         if self._head_due is not None:
@@ -303,7 +305,7 @@ class Connection(H11Protocol):
             self._connections.count_limit("send_s")
             self.abort()
 
-    def _too_slow(self) -> None:
+    def _refuse_slow_request(self) -> None:
         seconds = self._connections.receive_s
         self._connections.count_limit("receive_s")
         self._refuse(
@@ -315,7 +317,7 @@ class Connection(H11Protocol):
         )
 
     def _refuse(self, error: ProblemError) -> None:
-        """Answer without the application, and close the connection."""
+        """Answer without the application unless an answer has begun, and close the connection."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             response = response_of(error, request_id(None))
             headers = [*response.raw_headers, (b"connection", b"close")]

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from consumer.model.hooks import Hooks
 from consumer.text.redaction import without_credentials
-from consumer.web.access import Access, BadHost, host_named
+from consumer.web.access import Access, BadHost, request_host
 from consumer.web.problems import MALFORMED, UNKNOWN_HOST, ProblemError, defect, head_too_large
 from consumer.web.requests import HEAD_BYTES_MAX, ICON_PATH, HttpInterface, LimitExceeded, RequestEnded, RequestStarted
 
@@ -22,9 +22,9 @@ log = logging.getLogger("dupwatch")
 
 CLIENT_LEFT: Final = 499
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics", ICON_PATH})
-"""Routes that are polled. Their log lines have the level debug."""
+"""Routes that are requested very often. Their log lines have the level debug."""
 LOGGED: Final = ("token", "refused", "person")
-"""Members of a request's state that are logged if set: the caller, and why a request was refused."""
+"""Members of a request's state that are logged if set: the caller's token or name, and the reason of a refusal."""
 _ID_HEADER: Final = "x-request-id"
 _ID_CHARS_MAX: Final = 128
 _SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
@@ -38,7 +38,7 @@ class AnswerCutOff(Exception):  # noqa: N818  # named for the answer
 
 
 class Front:
-    """An ASGI application around another one, which answers the requests of ``interface``.
+    """An ASGI application around ``app``, which answers the requests of ``interface``.
 
     ``headers`` are sent with every answer. Two members of a request's state may be set while it is answered: ``route``,
     which is logged instead of the router's path, and ``limit``, the name of a limit that the request exceeded.
@@ -98,7 +98,7 @@ class Front:
         if head_bytes(request.scope) > HEAD_BYTES_MAX:
             return head_too_large()
         try:
-            host = host_named(request.headers.getlist("host"), request.scope["raw_path"].decode("ascii"))
+            host = request_host(request.headers.getlist("host"), request.scope["raw_path"].decode("ascii"))
         except BadHost as error:
             return ProblemError(MALFORMED, str(error))
         # Every browser sends a host; HTTP/1.0 probes may not.
@@ -124,12 +124,12 @@ class Front:
 
 
 def request_id(sent: str | None) -> str:
-    """Return the id that the client sent if it is visible ASCII, short and not a secret; otherwise a new id."""
+    """Return the id that the client sent if it is short, visible ASCII and contains no secret, or else a new id."""
     if sent is not None and _SANE_ID.fullmatch(sent) and without_credentials(sent) == sent:
         return sent
     return uuid.uuid4().hex
 
 
 def head_bytes(scope: Scope) -> int:
-    """Return the size of a head. h11 limits heads only while they are still arriving."""
+    """Return the number of bytes in the path, query and headers of a head. h11 limits only incomplete heads."""
     return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])

@@ -14,7 +14,7 @@ from consumer.web.token_file import Signature, Tokens, load, signature_of
 log = logging.getLogger("dupwatch")
 
 TRUST_S: Final = 60.0
-"""How long the tokens stay valid after the file was last usable, so that it can be repaired. Then all are refused."""
+"""How long tokens stay valid after the file was last usable, so that it can be repaired. Then all are refused."""
 
 
 class TokensLoaded(NamedTuple):
@@ -26,7 +26,7 @@ class TokensLoaded(NamedTuple):
 class TokensUnreadable(NamedTuple):
     """The token file could not be read or is invalid; reported at every attempt."""
 
-    why: str
+    error: str
 
 
 class SecretRefused(NamedTuple):
@@ -43,10 +43,10 @@ class _TokenTable(NamedTuple):
 
 
 class KnownTokens:
-    """The tokens of a file, for any number of threads. One of them has to ``look`` at the file about every second.
+    """The tokens of a file, for any number of threads. One thread has to ``look`` at the file about every second.
 
-    ``caller`` never blocks, even if the file system hangs. If no look has succeeded for ``TRUST_S``, because the file
-    cannot be used or the look does not return, all secrets are refused.
+    ``caller`` never blocks, even if the file system hangs. If no ``look`` has succeeded for ``TRUST_S``, because the
+    file cannot be used or ``look`` does not return, all secrets are refused.
 
     A secret is looked up by its hash in a dictionary. The time of the look-up may depend on the hash, but reveals
     nothing about secrets: nobody can choose a secret so that its hash resembles another. ``report`` gets the
@@ -116,7 +116,7 @@ class KnownTokens:
         return _TokenTable({token.sha256: token for token in tokens}, signature)
 
     def _keep(self, why: str) -> None:
-        """Keep the known tokens for a while."""
+        """Keep the known tokens, which stay valid for ``TRUST_S`` after the file was last usable."""
         self._report(TokensUnreadable(why))
         if not self._is_failing:
             log.warning("%s. Known tokens stay valid for at most %g s; then all requests are refused", why, TRUST_S)

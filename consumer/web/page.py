@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
-from consumer.web.access import Access, BadHost, host_named
+from consumer.web.access import Access, BadHost, request_host
 
 log = logging.getLogger("dupwatch")
 
@@ -40,7 +40,9 @@ class PageResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
-    """A page and its access rules. ``is_open`` pages need no credentials; ``has_articles`` ones need a known host name.
+    """A page and its access rules.
+
+    If ``is_open``, the page needs no credentials. ``has_articles`` is passed to ``Access.allows_page``.
 
     Each ``kind`` of page has its own limit on concurrent requests.
     """
@@ -69,8 +71,8 @@ UNKNOWN_NAME: Final = PageResponse(
 class Site:
     """The pages by path, and their access rules. ``is_local`` says that only this machine can connect.
 
-    A path that ends in ``/``, other than ``/`` itself, stands for all pages below it. ``failed`` is called for every
-    request that a page could not answer, and for wrong credentials.
+    A path of the form ``/NAME/`` stands for all pages below it. ``failed`` is called for every request that a page
+    could not answer, and for wrong credentials.
     """
 
     pages: Mapping[str, ServedPage]
@@ -84,10 +86,13 @@ class Site:
         return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
 
     def answer(self, page: ServedPage | None, target: str, headers: Message, client: str) -> PageResponse:
-        """Answer a request for the ``page`` at ``target``. ``client`` is an address, for the log. Never raises."""
+        """Answer a request for the ``page`` at ``target``, None if there is no page. Never raises.
+
+        ``client`` is an address, for the log.
+        """
         path, _, query = target.partition("?")
         try:
-            host = host_named(headers.get_all("Host", []), target)
+            host = request_host(headers.get_all("Host", []), target)
         except BadHost as error:
             return PageResponse(HTTPStatus.BAD_REQUEST, PLAIN, f"{error}\n".encode())
         authorization = headers.get("Authorization")
@@ -112,6 +117,7 @@ class Site:
 
 
 def _fields(query: str) -> dict[str, str]:
+    """Return the fields of a query; none if there are too many."""
     try:
         return dict(parse_qsl(query, max_num_fields=_QUERY_FIELDS_MAX))
     except ValueError:

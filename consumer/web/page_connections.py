@@ -47,7 +47,7 @@ class PageConnection:
             self.limit = None
 
     def cut(self) -> None:
-        """Close the connection, even while its thread waits on it."""
+        """Shut the connection down, even while its thread waits for it."""
         self.was_cut = True
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
@@ -81,9 +81,10 @@ class PageLimit:
         return len(self._inside)
 
     def admit(self, connection: PageConnection, *, cuts: bool) -> bool:
-        """Admit a connection, and return True. At the limit, cut another one first if ``cuts``, else return False.
+        """Admit a connection, and return True. At the limit, replace another connection if ``cuts``, else return False.
 
-        Before it cuts, waits until the grace period of the other connection is over or any connection leaves.
+        The other connection is the oldest one of the client with the most connections. In its grace period, it is not
+        cut: this waits until that is over or any connection leaves.
         """
         victim = None
         with self._changed:
@@ -103,7 +104,7 @@ class PageLimit:
         return True
 
     def release(self, connection: PageConnection) -> None:
-        """Remove a connection, unless it was cut and so removed already."""
+        """Remove a connection, unless a cut has already removed it."""
         with self._changed:
             self._inside.pop(connection, None)
             self._changed.notify()
@@ -136,7 +137,10 @@ class RequestHead:
         self._left = HEAD_BYTES_MAX
 
     def readline(self, size: int) -> bytes:
-        """Read the next line. Beyond the limit, raises ``LineTooLong``, which is answered with 431."""
+        """Read the next line. Raises ``LineTooLong`` beyond the limit.
+
+        In a header, the base class of the handler answers with 431. In the request line, the connection is closed.
+        """
         line: bytes = self._file.readline(min(size, self._left + 1))
         self._left -= len(line)
         if self._left < 0:

@@ -33,7 +33,7 @@ GRACE_S: Final = 0.25
 REQUESTS_MAX: Final[Mapping[PageKind, int]] = {"probe": 8, "metrics": 4, "page": 16}
 """The maximum number of requests of each kind that are answered at once.
 
-Above it, further requests for pages are refused; further probes and scrapes replace an older request.
+Above it, further requests for pages are refused; further probes and scrapes replace an older request of their kind.
 """
 CONNECTIONS_MAX: Final = ARRIVING_MAX + sum(REQUESTS_MAX.values())
 REQUEST_S: Final = 5.0
@@ -43,11 +43,13 @@ ANSWER_S: Final = 10.0
 _CLOSE_S: Final = 5.0
 _SHUTDOWN_POLL_S: Final = 0.05
 _BACKLOG: Final = 512
-"""Connections that the kernel queues while others are accepted. A client that finds it full retries a second later.
+"""Connections that the kernel queues while others are accepted.
 
-The last one waits a grace period for every ``ARRIVING_MAX`` connections before it: about a second.
+A client that finds the queue full retries a second later. The last connection in the queue waits one grace period for
+every ``ARRIVING_MAX`` connections before it: about a second in all.
 """
 _LOG_CUT_S: Final = 10.0
+"""The minimum time between two log lines about cut connections."""
 _BUSY: Final = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
@@ -56,14 +58,14 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Sent with every answer: nothing is loaded, run, framed or cached, and links send no referrer."""
+"""Sent with every answer of the site: nothing is loaded, run, framed or cached, and links send no referrer."""
 
 
 class PageServer:
     """A server of pages with its own threads. A run never waits for it.
 
-    ``pages`` are by path, as in ``Site``. ``failed`` is called for every request that could not be answered; such
-    requests are logged, too. Raises ``ConfigError`` if it cannot listen on the address.
+    ``pages`` are by path, as in ``Site``. ``failed`` is called, and a line is logged, for every request that could not
+    be answered or had wrong credentials. Raises ``ConfigError`` if the server cannot listen on the address.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class PageServer:
 
     @property
     def address(self) -> ListenAddress:
-        """The address it listens on."""
+        """The address that the server listens on."""
         host, port = self._server.server_address[:2]
         return ListenAddress(str(host), int(port))
 
@@ -134,7 +136,7 @@ class _Server(socketserver.ThreadingTCPServer):
         super().__init__(address, _Handler)  # type: ignore[arg-type]  # ``finish_request`` makes it
 
     def service_actions(self) -> None:
-        """Cut late connections. Called after each request, and several times a second."""
+        """Cut late connections, and log their number now and then. Called several times a second by the base class."""
         for limit in (self.arriving, *self.answering.values()):
             limit.cut_late()
         if self._cut and time.monotonic() >= self._log_cut_s:

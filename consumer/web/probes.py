@@ -1,4 +1,4 @@
-"""Answers for orchestrators and Prometheus, from memory: they never wait for threads of pages or of judging."""
+"""Answers for orchestrators and Prometheus, from memory. They never wait for threads of pages or of judging."""
 
 import asyncio
 from collections.abc import Sequence

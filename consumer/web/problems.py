@@ -17,7 +17,7 @@ TYPE_PREFIX: Final = "urn:dupwatch:problem:"
 
 
 class ProblemKind(NamedTuple):
-    """A type of problem: the last part of its URN, its status and its title."""
+    """A type of problem: the last part of its URN, its HTTP status and its title."""
 
     name: str
     status: int
@@ -112,7 +112,7 @@ def type_of(kind: ProblemKind) -> str:
 
 
 def retry_later(kind: ProblemKind, detail: str, after_s: int, limit: Limit | None = None) -> ProblemError:
-    """Return a problem that should be over if the request is repeated after ``after_s`` seconds."""
+    """Return a problem that should be over after ``after_s`` seconds; ``Retry-After`` tells the client."""
     return ProblemError(kind, detail, limit=limit, headers={"Retry-After": str(after_s)})
 
 

@@ -17,7 +17,8 @@ _Answer = TypeVar("_Answer")
 class Workers:
     """A thread pool that accepts at most ``requests_max`` calls at once, running or waiting for a thread.
 
-    A call that takes longer than ``answer_s`` is given up; it keeps its thread and its place until it ends.
+    A call without a result after ``answer_s`` is given up. If it is running, it keeps its thread and counts until it
+    ends.
     """
 
     def __init__(self, threads: int, requests_max: int, answer_s: float) -> None:
@@ -30,7 +31,7 @@ class Workers:
     async def call(self, work: Callable[[], _Answer]) -> _Answer:
         """Run ``work`` in a thread, and return its result or raise its error.
 
-        Raises ``ProblemError`` if the pool is full, or the result does not come in time.
+        Raises ``ProblemError`` if the pool is full, or there is no result within ``answer_s``.
         """
         with self._lock:
             if self._calls >= self._requests_max:

@@ -23,10 +23,9 @@ from consumer.web.requests import HEAD_BYTES_MAX
 log = logging.getLogger("dupwatch")
 
 _GOODBYE_S: Final = 1.0
-"""How long a client may take to confirm the end of a connection. Until then the connection counts as open."""
-
+"""How long a client may take to confirm the end of a TLS connection. Until then the connection counts as open."""
 _POLL_S: Final = 0.05
-"""How often to check whether a client has read its answer."""
+"""The interval at which to check whether a client has read its answer."""
 IDLE_S: Final = 30
 """How long a connection stays open between two requests."""
 _BACKLOG: Final = 512
@@ -53,7 +52,7 @@ class SecureConnection(Connection):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.transport = self._raw = transport
-        # So that uvicorn closes it when it stops.
+        # So that uvicorn closes the connection when the server stops.
         self.connections.add(self)
         self._connections.enter(self)
         self._handshake = self.loop.create_task(self._shake_hands(transport))
@@ -75,7 +74,7 @@ class SecureConnection(Connection):
 
     @override
     def on_response_complete(self) -> None:
-        # asyncio pauses only for data that is not encrypted yet, but all of it may be encrypted.
+        # asyncio pauses only for data that is not encrypted yet, but the whole answer may be encrypted already.
         if self.unread_bytes > HIGH_WATER_LIMIT:
             self.pause_writing()
             self._resume_when_read()
@@ -150,7 +149,7 @@ def url_of(listening: socket.socket, *, is_secure: bool) -> str:
 
 
 def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
-    """Increase this process's limit of open files if it is too low. Raises ``ConfigError`` if that is not allowed."""
+    """Increase this process's limit of open files if it is too low. Raises ``ConfigError`` at the hard limit."""
     needed = connections_max + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
@@ -205,5 +204,8 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Stop accepting connections, and stop once current requests are answered. Any thread may call it."""
+        """Stop accepting connections, then stop once current requests are answered or ``drain_s`` is over.
+
+        Any thread may call it.
+        """
         self.should_exit = True

@@ -1,4 +1,4 @@
-"""Tokens: their owners, roles and validity. Pure values, without files or clocks.
+"""Tokens: their owners, roles and validity.
 
 A secret is ``dupwatch_`` and 256 random bits in hexadecimal. The prefix lets scanners find a secret that was published
 by mistake. Only its SHA-256 is stored. Slow hashes (bcrypt, Argon2) protect passwords, which can be guessed. Nobody can
@@ -61,7 +61,7 @@ class TokenRefusal(NamedTuple):
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A token as it is stored, without its secret. It is valid until just before ``expires_at``.
 
-    Raises ``ValueError`` for values that contradict each other.
+    Raises ``ValueError`` for an owner with unprintable characters, a repeated role, or an end before the creation.
     """
 
     name: Annotated[str, Meta(pattern=NAME_PATTERN)]
@@ -74,7 +74,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         if not self.owner.isprintable():
-            raise ValueError("owner has a control character")
+            raise ValueError("owner has an unprintable character")
         if len(set(self.roles)) != len(self.roles):
             raise ValueError("roles names a role twice")
         if self.expires_at <= self.created_at:
@@ -103,5 +103,5 @@ def digest_of(secret: str) -> str:
 
 
 def current_time() -> datetime:
-    """Return the current time in whole seconds, as in tokens."""
+    """Return the current time in UTC and whole seconds, as in tokens."""
     return datetime.now(UTC).replace(microsecond=0)

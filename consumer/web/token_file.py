@@ -1,9 +1,10 @@
 """The token file: versioned JSON, which is replaced as a whole.
 
-It is refused if other users may write it, or read it except as members of its group.
+The file is refused if its owner is neither root nor this process's user, if its group may write it, or if other users
+have any access to it.
 
-One process at a time changes the file, atomically for readers. It holds the ``flock`` of the folder while it does so,
-since the file itself is replaced. A killed process leaves the old file or the new one, and its lock is released.
+One process at a time changes the file. The process holds the ``flock`` of the folder, because the file itself is
+replaced. Readers see the old file or the new one. A killed process leaves either, and its lock is released.
 """
 
 import errno
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from consumer.model.errors import ConfigError, SinkError
+from consumer.text.json_faults import json_fault
 from consumer.text.redaction import redacted
 from consumer.web.token import (
     NAME_PATTERN,
@@ -73,7 +75,7 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def read_tokens(path: Path) -> Tokens:
-    """Return the tokens in a file. Raises ``ConfigError`` if it is missing, invalid, or open to other users."""
+    """Return the tokens in a file. Raises ``ConfigError`` if it is missing, unreadable, invalid, or not private."""
     try:
         return load(path)[0]
     except OSError as error:
@@ -83,7 +85,7 @@ def read_tokens(path: Path) -> Tokens:
 def load(path: Path) -> tuple[Tokens, Signature]:
     """Return the tokens in a file, and the signature of the file that was read. Links are followed.
 
-    Raises ``OSError`` if the file cannot be read, and ``ConfigError`` if its content cannot be used.
+    Raises ``OSError`` if the file cannot be read, and ``ConfigError`` if it is not private or is invalid.
     """
     # Non-blocking, because opening a named pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -95,7 +97,7 @@ def load(path: Path) -> tuple[Tokens, Signature]:
 
 
 def parse(path: Path, data: bytes) -> Tokens:
-    """Return the tokens in the content of a file. Raises ``ConfigError``, which names the ``path``."""
+    """Return the tokens in the content of a file. Raises ``ConfigError``, naming ``path``, if it is invalid."""
     if len(data) > FILE_BYTES_MAX:
         raise ConfigError(f"the token file {path} has more than {FILE_BYTES_MAX:,} bytes; name another file")
     try:
@@ -106,25 +108,26 @@ def parse(path: Path, data: bytes) -> Tokens:
                 "the version that wrote it"
             )
         tokens = msgspec.json.decode(data, type=_Content).tokens
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # The error may quote a secret that somebody typed into the file.
         raise ConfigError(
-            f"the token file {path} is invalid: {redacted(str(error))}; restore it, or make a new one with dupwatch "
-            "tokens add"
+            f"the token file {path} is invalid: {redacted(json_fault(error))}; restore it, or make a new one with "
+            "dupwatch tokens add"
         ) from None
-    _check_together(path, tokens)
+    _check_tokens(path, tokens)
     return tokens
 
 
-def encoded(tokens: Tokens) -> bytes:
+def encode_tokens(tokens: Tokens) -> bytes:
     """Return the content of a file with these tokens, as readable JSON."""
     return msgspec.json.format(msgspec.json.encode(_Content(SCHEMA, tokens)), indent=1) + b"\n"
 
 
 def _check_kind(path: Path, status: os.stat_result) -> None:
-    """Refuse anything but a regular file that no other user could have written and only the group may read.
+    """Refuse anything but a regular file that no other user could have written, and that at most the group may read.
 
-    The group may read it, because Kubernetes mounts Secrets that way.
+    The group may read the file, because Kubernetes mounts Secrets that way. Raises ``IsADirectoryError`` for a folder,
+    and ``ConfigError`` for any other file that is refused.
     """
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -142,7 +145,7 @@ def _check_kind(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _check_together(path: Path, tokens: Tokens) -> None:
+def _check_tokens(path: Path, tokens: Tokens) -> None:
     if len(tokens) > TOKENS_MAX:
         raise ConfigError(f"the token file {path} has more than {TOKENS_MAX:,} tokens; name another file")
     for field in ("name", "sha256"):
@@ -164,11 +167,11 @@ def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], No
     """Add a token, ``show`` its secret, and return it. A missing file is created.
 
     The secret is shown before the file is changed, so that no token has a secret that nobody has seen.
-    Raises ``ConfigError`` for invalid values, for a name that has been used before, and for a file that is invalid.
-    Raises ``SinkError`` if it cannot be opened or changed.
+    Raises ``ConfigError`` for invalid values, for a name that has been used before, and for a file that is invalid,
+    full or not private. Raises ``SinkError`` if the file cannot be read or changed.
     """
     secret = new_secret()
-    token = _token(new, digest_of(secret), now)
+    token = _checked_token(new, digest_of(secret), now)
 
     def change(tokens: Tokens) -> Tokens:
         more = with_token(tokens, token)
@@ -182,21 +185,21 @@ def add_token(path: Path, new: NewToken, now: datetime, show: Callable[[str], No
 def revoke_token(path: Path, name: str, now: datetime) -> tuple[Token, bool]:
     """Revoke a token. Return the revoked token, and whether this call revoked it.
 
-    Raises ``ConfigError`` if there is no token of that name or the file cannot be read, and ``SinkError`` if it cannot
-    be changed.
+    Raises ``ConfigError`` if there is no token of that name or ``read_tokens`` refuses the file, and ``SinkError`` if
+    the file cannot be changed.
     """
     before: list[Token] = []
 
     def change(tokens: Tokens) -> Tokens:
-        before.append(_named(tokens, name))
+        before.append(_token_named(tokens, name))
         return with_revoked(tokens, name, now)
 
-    after = _named(_change(path, change, makes_file=False), name)
+    after = _token_named(_change(path, change, makes_file=False), name)
     return after, before[0].revoked_at is None
 
 
 def with_token(tokens: Tokens, token: Token) -> Tokens:
-    """Return the tokens with this one added. Raises ``ConfigError`` if its name is taken, or the file is full."""
+    """Return the tokens with this one added. Raises ``ConfigError`` if its name is taken, or there are too many."""
     if any(other.name == token.name for other in tokens):
         # Even a revoked token keeps its name, because the audit log contains it.
         raise ConfigError(f"there is, or was, a token named {token.name}; choose another name")
@@ -206,14 +209,14 @@ def with_token(tokens: Tokens, token: Token) -> Tokens:
 
 
 def with_revoked(tokens: Tokens, name: str, now: datetime) -> Tokens:
-    """Return the tokens with this one revoked. Raises ``ConfigError`` if there is none of that name."""
-    revoked = _named(tokens, name)
+    """Return the tokens with the named one revoked. Raises ``ConfigError`` if there is no token of that name."""
+    revoked = _token_named(tokens, name)
     if revoked.revoked_at is not None:
         return tokens
     return tuple(msgspec.structs.replace(token, revoked_at=now) if token is revoked else token for token in tokens)
 
 
-def _named(tokens: Tokens, name: str) -> Token:
+def _token_named(tokens: Tokens, name: str) -> Token:
     for token in tokens:
         if token.name == name:
             return token
@@ -221,7 +224,7 @@ def _named(tokens: Tokens, name: str) -> Token:
     raise ConfigError(f"{what}; dupwatch tokens list shows the names")
 
 
-def _token(new: NewToken, digest: str, now: datetime) -> Token:
+def _checked_token(new: NewToken, digest: str, now: datetime) -> Token:
     if not re.match(NAME_PATTERN, new.name):
         raise ConfigError(f"{new.name!r} cannot name a token; use {NAME_RULE}")
     if not new.owner.isprintable() or not 0 < len(new.owner) <= OWNER_CHARS_MAX:
@@ -236,7 +239,10 @@ def _token(new: NewToken, digest: str, now: datetime) -> Token:
 
 
 def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool) -> Tokens:
-    """Change the tokens in a file, and return them. Nothing is written if they are unchanged."""
+    """Change the tokens in a file, and return the new ones. Nothing is written if ``change`` returns equal tokens.
+
+    Unless ``makes_file``, the file must exist.
+    """
     if not makes_file:
         # A file that cannot be read at all is a wrong name, not a failed change.
         read_tokens(path)
@@ -247,7 +253,7 @@ def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool)
             before = () if makes_file and not target.exists() else load(target)[0]
             after = change(before)
             if after != before:
-                replace_file(target, target.with_name(f".{target.name}.tmp"), encoded(after), _WRITING)
+                replace_file(target, target.with_name(f".{target.name}.tmp"), encode_tokens(after), _WRITING)
     except OSError as error:
         raise SinkError(f"the token file {path} cannot be changed: {error.strerror or error}") from error
     return after

@@ -5,7 +5,7 @@ from typing import Final
 
 from consumer.config.sections.console import ConsoleSection
 from consumer.model.errors import ConfigError
-from consumer.reviews.database import Database, TableVersions, opened_database, parsed_url, table_versions
+from consumer.reviews.database import Database, TableVersions, open_database, parse_url, table_versions
 from consumer.web.access import read_password
 
 _SETTING: Final = "console.password_file"
@@ -22,12 +22,12 @@ def opened_reviews(section: ConsoleSection, *, must_exist: bool = False) -> Data
             f"console.database = {section.database}: the file does not exist. Name another, or create it with "
             "dupwatch people add"
         )
-    return opened_database(section.database, _password(section))
+    return open_database(section.database, _password(section))
 
 
 def check_database(section: ConsoleSection) -> None:
     """Raise ``ConfigError`` for an address or a password file that cannot be used, without opening the database."""
-    parsed_url(section.database, _password(section))
+    parse_url(section.database, _password(section))
 
 
 def existing_tables(section: ConsoleSection) -> TableVersions | None:

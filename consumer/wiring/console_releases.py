@@ -26,7 +26,7 @@ from consumer.model.errors import ConfigError, SinkError, SourceError
 from consumer.model.hooks import Hooks
 from consumer.model.ports import ReleasingSink
 from consumer.model.record import RawRecord
-from consumer.reviews.outbox.events import FOR_SINK, EventKind
+from consumer.reviews.outbox.events import SINK_KINDS, EventKind
 from consumer.reviews.outbox.sink_events import StoredEvent
 from consumer.service.answering import AnsweringSink
 from consumer.store_tools.released_record import RecordOrigins, ReturnObstacle
@@ -69,7 +69,7 @@ class ConsoleFile(EventSink):
     Opening the file cuts off an incomplete event that a killed process left. Used by several threads.
     """
 
-    streams: Sequence[frozenset[EventKind]] = (FOR_SINK,)
+    streams: Sequence[frozenset[EventKind]] = (SINK_KINDS,)
 
     def __init__(self, path: Path, mode: int) -> None:
         self._path = path
@@ -109,7 +109,7 @@ class TopicEventSink(EventSink):
     """
 
     # One stream for each kind, because one topic may be missing if an earlier version created the others.
-    streams: Sequence[frozenset[EventKind]] = tuple(frozenset({kind}) for kind in sorted(FOR_SINK))
+    streams: Sequence[frozenset[EventKind]] = tuple(frozenset({kind}) for kind in sorted(SINK_KINDS))
 
     def __init__(self, config: Config, hooks: Hooks, proceed: Callable[[], None]) -> None:
         self._config = config

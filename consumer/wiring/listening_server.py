@@ -63,5 +63,5 @@ class ListeningServer:
         """Serve until ``stop`` is called, following changes of the certificate."""
         with ExitStack() as following:
             if self._certificate is not None:
-                following.enter_context(self._certificate.followed())
+                following.enter_context(self._certificate.periodic_check())
             self._server.run([self._listening])

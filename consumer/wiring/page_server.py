@@ -69,7 +69,7 @@ def serve_pages(
         return None
     address, access, certificate = exposure
     if certificate is not None:
-        resources.enter_context(certificate.followed())
+        resources.enter_context(certificate.periodic_check())
     tls = None if certificate is None else certificate.context
     server = PageServer(address, pages, lambda: report(RequestFailed()), access, tls)
     resources.callback(server.close)

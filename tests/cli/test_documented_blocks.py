@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection
 
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from consumer.reviews.decisions import decide
 from consumer.reviews.flag_events import add_events
 from consumer.reviews.people import add_person
@@ -107,7 +107,7 @@ def folder(readers_files: Path, tmp_path: Path) -> Path:
 def store(folder: Path, judged_sample: Path) -> Path:
     """A folder that also has a store of the sample feed, and the database of a console that has two decisions."""
     shutil.copytree(judged_sample / "store", folder / "articles.store")
-    database = opened_database(f"sqlite:///{folder / 'console.db'}")
+    database = open_database(f"sqlite:///{folder / 'console.db'}")
 
     def filled(connection: Connection) -> None:
         add_events(connection, [flagged(f"a{number}", "o", similarity=0.8) for number in range(2)])

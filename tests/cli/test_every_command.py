@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from consumer.banks.bank import Bank, BankItem
 from consumer.banks.exchange import lines_of
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from consumer.reviews.flag_events import add_events
 from tests.cli.command import (
     FAST,
@@ -96,7 +96,7 @@ class Files:
             database = ("--set", f"console.database=sqlite:///{folder / 'people.db'}")
             ended = run_process("people", "add", name, "--role", role, *database)
             assert ended.code == 0, ended.err
-        reviews = opened_database(f"sqlite:///{folder / 'people.db'}")
+        reviews = open_database(f"sqlite:///{folder / 'people.db'}")
         reviews.write(lambda connection: add_events(connection, [flagged("a1", "a0")]))
         reviews.close()
         self._places = {

@@ -12,7 +12,7 @@ import pytest
 
 from consumer.reviews import audit, people
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from tests.cli.command import TIMEOUT_S, Outcome, run_process, start, wait_for
 
 PASSWORD = "correct horse battery"
@@ -31,7 +31,7 @@ def run(place: Path, *arguments: str, given: bytes = b"") -> Outcome:
 
 def may_sign_in(place: Path, name: str, password: str) -> bool:
     """Whether somebody of this name has this password."""
-    database = opened_database(f"sqlite:///{place}")
+    database = open_database(f"sqlite:///{place}")
     try:
         with database.read_connection() as connection:
             return people.person_with_password(connection, name, password) is not None
@@ -99,7 +99,7 @@ def test_roles_and_accounts_change(place: Path) -> None:
     assert b"Ann is disabled" in run(place, "disable", "Ann").out
     assert b"disabled" in run(place, "list").out
     assert b"Ann is enabled" in run(place, "enable", "Ann").out
-    database = opened_database(f"sqlite:///{place}")
+    database = open_database(f"sqlite:///{place}")
     with database.read_connection() as connection:
         entries = audit.search(connection, AuditFilters(), None, 99).rows
     database.close()

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from consumer.reviews.decisions import decide
 from consumer.reviews.flag_events import add_events
 from consumer.reviews.pairs import reports
@@ -16,7 +16,7 @@ from tests.unit.reviews.test_reports import PAIR
 def test_decisions_are_written_and_can_be_evaluated(tmp_path: Path) -> None:
     """A line for each flag, by the schema that evaluation reads, with a decision or without."""
     url = f"sqlite:///{tmp_path / 'console.db'}"
-    database = opened_database(url)
+    database = open_database(url)
     events = [flagged(f"a{n}", "o", similarity=0.8 + n / 100) for n in range(6)]
 
     def filled(connection: object) -> None:

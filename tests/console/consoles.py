@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, open_database
 from deploy.local.ports import free_ports
 from tests.cli.command import FAST, run_process, start, stop, wait_for
 from tests.kafka.topics import Topics
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
     def opened(self) -> Database:
         """Look into it as the console does."""
-        return opened_database(self.url, self.password)
+        return open_database(self.url, self.password)
 
 
 def sqlite_place(folder: Path) -> Place:

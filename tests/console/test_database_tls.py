@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.reviews.database import DatabaseUnavailable, opened_database
+from consumer.reviews.database import DatabaseUnavailable, open_database
 from deploy.local.postgres import Postgres
 from tests.hbase.test_tls import certificate
 
@@ -23,7 +23,7 @@ def test_a_server_is_checked_by_its_certificate(own_postgres: Callable[..., Post
     def opened(authority: str) -> None:
         url = server.url("postgres").replace("127.0.0.1", "localhost")
         options = f"?sslmode=verify-full&sslrootcert={tmp_path / authority}.pem"
-        with closing(opened_database(url + options, server.password)) as database:
+        with closing(open_database(url + options, server.password)) as database:
             database.check()
 
     with pytest.raises(DatabaseUnavailable, match="does not support SSL"):

@@ -23,7 +23,7 @@ from sqlalchemy import select
 from typing_extensions import override
 
 from consumer.reviews.database import Database
-from consumer.reviews.outbox.limits import waiting_for_sink, waiting_for_webhooks
+from consumer.reviews.outbox.limits import sink_backlog, webhook_backlog
 from consumer.reviews.tables import AUDIT, FLAGS, REVIEWS, STORIES
 from deploy.local.hbase import Hbase, ThriftGateway
 from deploy.local.kafka import KafkaBroker
@@ -277,7 +277,7 @@ class Killing:
 
     def _events_waiting(self) -> int:
         with closing(self.place.opened()) as database, database.read_connection() as connection:
-            return waiting_for_sink(connection).events + waiting_for_webhooks(connection).events
+            return sink_backlog(connection).events + webhook_backlog(connection).events
 
     def _missing(self) -> set[tuple[str, str]]:
         found = self._read()

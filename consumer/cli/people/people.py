@@ -11,7 +11,7 @@ import typer
 from rich.table import Column, Table
 
 from consumer.cli import render
-from consumer.cli.extras import opened_database
+from consumer.cli.extras import open_database
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer, results, write
 from consumer.config.config import Config
@@ -51,7 +51,7 @@ def add(
     with _audited_changes(chosen, must_exist=False) as (people, passwords, write_change):
         if name and not is_name(name):
             raise ConfigError(f"{name!r} has line ends or invisible characters; choose another name")
-        new = chosen_password or passwords.generated()
+        new = chosen_password or passwords.new_password()
 
         def add_person(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy
             people.add_person(connection, name, role, now_ms(), password=new)
@@ -66,7 +66,7 @@ def add(
 def list_(json: JsonOption = False, config: ConfigOption = None, overrides: SetOption = None) -> None:
     """List all people by name, disabled ones too."""
     with (
-        opened_database(command_config(config, overrides), _COMMAND) as database,
+        open_database(command_config(config, overrides), _COMMAND) as database,
         database.read_connection() as connection,
     ):
         found = _people().people(connection)
@@ -141,7 +141,7 @@ def _audited_changes(config: Config, *, must_exist: bool = True) -> Iterator[tup
     """
     people = _people()
     audit = import_extra("consumer.reviews.audit", CONSOLE_PACKAGES, "console", _COMMAND)
-    with opened_database(config, _COMMAND, must_exist=must_exist) as database:
+    with open_database(config, _COMMAND, must_exist=must_exist) as database:
 
         def write_change(action: str, name: str, change: Callable[[Any], object], why: str = "") -> None:
             def work(connection: Any) -> None:  # noqa: ANN401  # of SQLAlchemy

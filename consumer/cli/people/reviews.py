@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from consumer.cli.extras import opened_database
+from consumer.cli.extras import open_database
 from consumer.cli.options import ConfigOption, SetOption, command_config
 from consumer.cli.results import results, write_json
 from consumer.evaluation.reviewed_pairs import SCHEMA
@@ -18,7 +18,7 @@ def reviews(config: ConfigOption = None, overrides: SetOption = None) -> None:
     The lines include pairs without a decision, copies that people reported as missed, and stories that were split or
     merged. dupwatch evaluate --reviews reads them.
     """
-    with opened_database(command_config(config, overrides), _COMMAND) as database:
+    with open_database(command_config(config, overrides), _COMMAND) as database:
         reviewed_pairs = import_extra("consumer.reviews.pairs.reviewed_pairs", CONSOLE_PACKAGES, "console", _COMMAND)
         with results(), database.read_connection() as connection:
             for pair in reviewed_pairs.pairs(connection):

@@ -125,7 +125,7 @@ class EventSender:
         """Give the lease back, so that another console can send immediately."""
         if self._lease_until_s:
             with suppress(DatabaseUnavailable):
-                self._parts.database.write(lambda connection: sink_events.let_go(connection, self._holder))
+                self._parts.database.write(lambda connection: sink_events.release_lease(connection, self._holder))
 
     def _send(self, stream: frozenset[EventKind]) -> bool:
         """Send one batch of a stream; return whether there may be more."""
@@ -137,7 +137,7 @@ class EventSender:
             return False
         self._parts.port.send(events)
         event_ids = [event.event_id for event in events]
-        self._parts.database.write(lambda connection: sink_events.sent(connection, event_ids))
+        self._parts.database.write(lambda connection: sink_events.mark_events_sent(connection, event_ids))
         self._sent_up_to[stream] = event_ids[-1]
         for kind in get_args(SinkEventKind):
             if number := sum(event.kind == kind for event in events):
@@ -158,7 +158,7 @@ class EventSender:
         begun_s, parts = time.monotonic(), self._parts
         lease_ms = round(LEASE_S * MS_PER_S)
         has_lease = parts.database.write(
-            lambda connection: sink_events.hold(connection, self._holder, parts.now_ms(), lease_ms)
+            lambda connection: sink_events.hold_lease(connection, self._holder, parts.now_ms(), lease_ms)
         )
         self._lease_until_s = begun_s + LEASE_S if has_lease else 0.0
         return has_lease
@@ -171,7 +171,7 @@ def enforce_limits(database: Database, room: OutboxRoom, now_ms: int, report: Ca
     sending to the sink fails. If the sink is only slow, the intake waits and nothing is dropped.
     """
     with database.read_connection() as connection:
-        for_sink, for_webhooks = limits.waiting_for_sink(connection), limits.waiting_for_webhooks(connection)
+        for_sink, for_webhooks = limits.sink_backlog(connection), limits.webhook_backlog(connection)
         full = limits.full_webhooks(connection, room.events_max) if for_webhooks.events > room.events_max else []
     missed = 0
     for webhook_id in full:

@@ -70,13 +70,11 @@ class Indexer:
 
     def _find_missing(self) -> None:
         with self._dependencies.database.read_connection() as connection:
-            known = waiting.indexed_ids(connection)
+            known = waiting.indexed_or_waiting_ids(connection)
         after_id: int | None = 0
         while after_id is not None:
             self._dependencies.proceed()
-            after_id = self._dependencies.database.write(
-                partial(waiting.wait_where_missing, after_id=after_id, known=known)
-            )
+            after_id = self._dependencies.database.write(partial(waiting.queue_missing, after_id=after_id, known=known))
 
     def _index(self) -> bool:
         now_ms = self._dependencies.now_ms()
@@ -128,7 +126,7 @@ class Indexer:
         if has_replaced:
             database.write(lambda connection: parts.delete_replaced(connection, now_ms))
         with database.read_connection() as connection:
-            part_ids = parts.to_merge(parts.parts(connection), now_ms)
+            part_ids = parts.parts_to_merge(parts.parts(connection), now_ms)
         if not part_ids:
             return False
         until_ms = self._dependencies.database.write(lambda connection: parts.claim_parts(connection, part_ids, now_ms))
@@ -166,7 +164,7 @@ class Indexer:
             return False
         gone = self._flags_without_articles(part)
         self._dependencies.database.write(
-            lambda connection: parts.leave(connection, part.part_id, gone, until_ms, now_ms)
+            lambda connection: parts.finish_check(connection, part.part_id, gone, until_ms, now_ms)
         )
         return True
 

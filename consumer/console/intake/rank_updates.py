@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from consumer.reviews.database import Database
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
-from consumer.reviews.ranking.ranks import least_applied
+from consumer.reviews.ranking.ranks import rank_progress
 
 log = logging.getLogger("dupwatch")
 
@@ -38,7 +38,7 @@ class RankUpdates:
                 log.info("The ranks of %d sources have changed in the configuration; stories are updated.", changed)
             self._is_configured = True
         with self._database.read_connection() as connection:
-            is_done = least_applied(connection) is None
+            is_done = rank_progress(connection) is None
         if is_done or not self._has_room():
             return False
         return self._database.write(lambda c: apply_ranks(c, self._now_ms()))

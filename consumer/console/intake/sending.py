@@ -144,7 +144,7 @@ class ReleaseSender:
 
     def _pending_release(self, due: DueRelease) -> PendingRelease:
         flag, is_patient = due.flag, self._failures[due.review_id] < PATIENT_ATTEMPTS_MAX
-        return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.why or None), is_patient)
+        return PendingRelease(flag.article_id, flag.version, Attribution(due.person, due.reason or None), is_patient)
 
     def _prepare(self) -> bool:
         """Prepare due releases, unless the next ones were prepared recently. Return whether any can be claimed."""
@@ -191,5 +191,5 @@ def _note_ended(connection: Connection, ended: Sequence[tuple[DueRelease, Config
             action="release.sent" if refusal is None else "release.refused",
             subject=due.flag.article_id,
             flag_id=due.flag.flag_id,
-            why=due.why if refusal is None else str(refusal),
+            why=due.reason if refusal is None else str(refusal),
         )

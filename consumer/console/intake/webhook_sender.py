@@ -208,7 +208,7 @@ def count_webhooks(database: Database, now_ms: int, report: Callable[[object], N
 
 
 def _end_expired(connection: Connection, now_ms: int) -> None:
-    webhooks.end_expired(connection, now_ms)
+    webhooks.end_expired_secrets(connection, now_ms)
     deliveries.end_long_waits(connection, now_ms)
 
 

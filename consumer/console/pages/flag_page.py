@@ -60,7 +60,7 @@ def flag_answer(
         viewers = claims.viewers(connection, flag.flag_id)
         before, has_next = _neighbours(connection, selection, flag)
         story = stories.story_by_id(connection, flag.story_id)
-        around = stories.around(connection, flag, AROUND_MAX)
+        around = stories.flags_around(connection, flag, AROUND_MAX)
         members = None if story is None or not story.copies else read_preferred(connection, [story])
         history = discussion.history(connection, flag.flag_id)
         items = _items(context, connection, flag)

@@ -30,7 +30,7 @@ def add(visit: SignedInVisit) -> Response:
     name, role = visit.form.text("name", NAME_CHARS_MAX), _role(visit)
     if not is_name(name):
         raise PageError(HTTPStatus.BAD_REQUEST, N_("Enter a name without line breaks or invisible characters."))
-    password = passwords.generated()
+    password = passwords.new_password()
 
     def add_person(connection: Connection) -> Person:
         person = people.add_person(connection, name, role, visit.context.now_ms(), password=password)
@@ -62,7 +62,7 @@ def change_role(visit: SignedInVisit) -> Response:
 
 def give_password(visit: SignedInVisit) -> Response:
     """Give a person a new password, shown once, and end their sessions."""
-    password = passwords.generated()
+    password = passwords.new_password()
     change = _change(visit, "person.password", lambda c, person_id: people.set_password(c, person_id, password))
     return _with_password(visit, change, password)
 

@@ -12,9 +12,9 @@ from consumer.reviews.pairs.reports import similarities
 from consumer.reviews.pairs.reviewed_pairs import (
     PairCount,
     TooManyCombinations,
+    count_unverified,
     pair_counts,
     reviews_by_source,
-    without_similarity,
 )
 
 PRECISION: Final = 0.995
@@ -58,7 +58,7 @@ def evaluation_of(database: Database, judging: JudgeSettings, now_ms: Callable[[
     try:
         with database.read_connection() as connection:
             counts = pair_counts(connection)
-            unverified = without_similarity(connection)
+            unverified = count_unverified(connection)
             reported = ReportedCopies(tuple(similarities(connection)))
     except TooManyCombinations:
         yield ReviewSnapshot(at_ms, None, is_too_much=True)

@@ -70,15 +70,15 @@ def show_stories(visit: SignedInVisit) -> Response:
     """Show the largest stories, those that spread fastest, and floods."""
     span = _requested_span(visit)
     with visit.context.database.read_connection() as connection:
-        fastest = stories.fastest(connection, span.since_ms, STORIES_MAX)
-        largest = stories.largest(connection, 0, STORIES_MAX)
+        fastest = stories.fastest_stories(connection, span.since_ms, STORIES_MAX)
+        largest = stories.largest_stories(connection, 0, STORIES_MAX)
         begun = [flood for flood in floods.floods(connection, FLOODS_MAX) if flood.last_ms >= span.since_ms]
         listed = [*(each.story for each in fastest), *largest]
         ids = [*(each.root_id for each in listed), *(each.root_id for each in begun)]
         versions = root_versions(connection, ids)
         preferred = read_preferred(connection, listed, LISTED_COPIES_MAX)
     found = articles_named(visit.context, [*versions.items(), *preferred.named])
-    most_since = max((each.since for each in fastest), default=1)
+    most_since = max((each.new_copies for each in fastest), default=1)
     most = max((each.copies for each in largest), default=1)
 
     def root(root_id: str) -> ArticleView | None:
@@ -92,7 +92,7 @@ def show_stories(visit: SignedInVisit) -> Response:
         tabs=span.tabs,
         since_span=span.name,
         floods=[FloodLine(flood, root(flood.root_id)) for flood in begun],
-        fastest=[line(each.story, each.since, _step(each.since, most_since)) for each in fastest],
+        fastest=[line(each.story, each.new_copies, _step(each.new_copies, most_since)) for each in fastest],
         largest=[line(each, None, _step(each.copies, most)) for each in largest],
         store_is_away=found.is_away,
     )

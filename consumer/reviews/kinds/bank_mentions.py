@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import Connection, func, select, update
 
 from consumer.model.verdict import BankMention
-from consumer.reviews.portable import insert_or, is_storable, portions
+from consumer.reviews.portable import dialect_insert, is_storable, portions
 from consumer.reviews.tables import BANK_MENTIONS, FLAGS
 
 NAME_CHARS_MAX: Final = 64
@@ -26,7 +26,7 @@ class Mention(NamedTuple):
 
 
 def denying_items(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Mention]:
-    """Return the mentioned items of deny banks, by bank and item. Invalid names are left out."""
+    """Return the mentioned items of deny banks, by bank and item. Items with invalid names are left out."""
     found: dict[tuple[str, str], Mention] = {}
     for mention in mentions:
         if mention.action == "deny" and _is_name(mention.bank) and _is_name(mention.item):
@@ -39,7 +39,7 @@ def denying_items(mentions: Sequence[BankMention]) -> dict[tuple[str, str], Ment
 def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Mention]]) -> set[tuple[int, str, str]]:
     """Store the items that each flag names, and return the new ones as (flag id, bank, item)."""
     key = (BANK_MENTIONS.c.flag_id, BANK_MENTIONS.c.bank, BANK_MENTIONS.c.item)
-    statement = insert_or(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
+    statement = dialect_insert(connection, BANK_MENTIONS).on_conflict_do_nothing().returning(*key)
     rows = [{"flag_id": flag_id, **mention._asdict()} for flag_id, named in mentions.items() for mention in named]
     new: set[tuple[int, str, str]] = set()
     for portion in portions(rows):
@@ -48,7 +48,7 @@ def add_mentions(connection: Connection, mentions: Mapping[int, Collection[Menti
 
 
 def update_similarities(connection: Connection, flag_ids: Collection[int]) -> None:
-    """Set the similarity and certainty of flags to the similarity of the most similar item that they name."""
+    """Set the similarity and certainty of each flag to the similarity of the most similar item that it names."""
     of_flag = BANK_MENTIONS.c.flag_id == FLAGS.c.flag_id
     most = select(func.max(BANK_MENTIONS.c.similarity)).where(of_flag).scalar_subquery()
     for portion in portions(flag_ids):

@@ -14,9 +14,10 @@ MeasuredKind = Literal["flag", "near_miss"]
 class KindRule:
     """The properties of one kind of entry.
 
-    ``is_copy``: it counts as a copy of its story, and in floods. ``releases``: the decision *wrong* releases the
+    ``is_copy``: an entry counts as a copy of its story, and in floods. ``releases``: the decision *wrong* releases the
     version. ``is_measured``: decisions count in the threshold report and in estimates, and are exported.
-    ``has_original``: it names another article; otherwise it names items of banks, and the article is its own original.
+    ``has_original``: an entry names another article. An entry without an original names items of banks, and its article
+    stands for the original.
     """
 
     is_copy: bool = False
@@ -31,13 +32,14 @@ RULES: Final[Mapping[Kind, KindRule]] = MappingProxyType(
         "flag": KindRule(is_copy=True, releases=True, is_measured=True),
         # A sampled pair just under the threshold.
         "near_miss": KindRule(is_measured=True),
-        # A kept version that repeats an article retracted or replaced earlier; no threshold was involved.
+        # A version that repeats an article retracted or replaced earlier. It was kept for that reason, whatever the
+        # threshold.
         "ended_before": KindRule(),
         # A version, kept or not, that repeats items of deny banks.
         "bank_match": KindRule(has_original=False),
     }
 )
 KINDS: Final = tuple(RULES)
-COPIES: Final = tuple(kind for kind, rule in RULES.items() if rule.is_copy)
-RELEASED: Final = tuple(kind for kind, rule in RULES.items() if rule.releases)
-MEASURED: Final = tuple(kind for kind, rule in RULES.items() if rule.is_measured)
+COPY_KINDS: Final = tuple(kind for kind, rule in RULES.items() if rule.is_copy)
+RELEASABLE_KINDS: Final = tuple(kind for kind, rule in RULES.items() if rule.releases)
+MEASURED_KINDS: Final = tuple(kind for kind, rule in RULES.items() if rule.is_measured)

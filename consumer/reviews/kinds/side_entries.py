@@ -5,7 +5,7 @@ As with flags, the result does not depend on the order of events or on how often
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -16,12 +16,9 @@ from consumer.reviews.decisions import reopen
 from consumer.reviews.kinds.bank_mentions import Mention, add_mentions, denying_items, update_similarities
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import ArticleVersion, StoredFlag, known_flags
-from consumer.reviews.new_flags import NewFlag, insert_new
+from consumer.reviews.new_flags import CERTAINTY_MIN, NewEntry, insert_new
 from consumer.reviews.portable import Lock, acquire_lock, is_storable_id
 from consumer.text.timestamps import since_1970_ms
-
-LEAST: Final = -1.0
-"""The certainty of a pair that was not verified and has no known distance."""
 
 
 def add_near_misses(connection: Connection, pairs: Sequence[NearMiss]) -> int:
@@ -54,11 +51,12 @@ def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -
 
 
 def store_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> AddedMatches:
-    """Store bank matches, one entry per version with all its items, and return what is new.
+    """Store bank matches, one entry per version with all its items, and return the new entries and items.
 
-    A new item reopens a version that somebody has decided, because nobody has looked at that item.
+    A new item reopens an entry that somebody has decided, because nobody has looked at that item. Events with invalid
+    ids, or without items of deny banks, are ignored.
     """
-    rows: dict[ArticleVersion, NewFlag] = {}
+    rows: dict[ArticleVersion, NewEntry] = {}
     mentions: dict[ArticleVersion, dict[tuple[str, str], Mention]] = {}
     for event in events:
         copy, items = (event.id, event.version), denying_items(event.banks)
@@ -122,7 +120,7 @@ def add_side_entries(connection: Connection, verdicts: Sequence[Verdict]) -> Add
     return AddedEntries(new_ended, added.entries, known, unique, tuple(added.new))
 
 
-def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
+def _add(connection: Connection, kind: Kind, rows: Sequence[NewEntry]) -> int:
     if not rows:
         return 0
     acquire_lock(connection, Lock.FLAGS)
@@ -131,8 +129,8 @@ def _add(connection: Connection, kind: Kind, rows: Sequence[NewFlag]) -> int:
     return len(insert_new(connection, list(reversed(first.values())), kind).flag_ids)
 
 
-def _near_miss(pair: NearMiss) -> NewFlag:
-    return NewFlag(
+def _near_miss(pair: NearMiss) -> NewEntry:
+    return NewEntry(
         kind="near_miss",
         copy=(pair.id, pair.version),
         original=(pair.original, pair.original_version),
@@ -149,7 +147,7 @@ def _near_miss(pair: NearMiss) -> NewFlag:
     )
 
 
-def _ended_before(verdict: Verdict) -> NewFlag | None:
+def _ended_before(verdict: Verdict) -> NewEntry | None:
     """Return the entry for the ended article that a verdict repeats.
 
     Return None if there is none, if it is the version itself, or if an id cannot be stored.
@@ -170,7 +168,7 @@ def _ended_before(verdict: Verdict) -> NewFlag | None:
     )
 
 
-def _bank_match(event: BankMatchEvent, items: dict[tuple[str, str], Mention]) -> NewFlag:
+def _bank_match(event: BankMatchEvent, items: dict[tuple[str, str], Mention]) -> NewEntry:
     copy = event.id, event.version
     similarity = max(item.similarity for item in items.values())
     return _entry("bank_match", copy, copy, similarity, (event.arrived_at, event.decided_at), truncated=False)
@@ -184,9 +182,9 @@ def _entry(
     times: tuple[str, str],
     *,
     truncated: bool,
-) -> NewFlag:
+) -> NewEntry:
     """Return an entry without sources and distance. ``times`` are the times of arrival and of the verdict."""
-    return NewFlag(
+    return NewEntry(
         kind=kind,
         copy=copy,
         original=original,
@@ -195,7 +193,7 @@ def _entry(
         original_source=None,
         similarity=similarity,
         distance=None,
-        certainty=LEAST if similarity is None else similarity,
+        certainty=CERTAINTY_MIN if similarity is None else similarity,
         sampled_in=1.0,
         truncated=truncated,
         arrived_ms=_time_ms(times[0]),

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, or_, select
 from consumer.reviews import queue
 from consumer.reviews.database import Database
 from consumer.reviews.flag_row import FlagRow
-from consumer.reviews.portable import Lock, acquire_lock, insert_or
+from consumer.reviews.portable import Lock, acquire_lock, dialect_insert
 from consumer.reviews.queries.scope import BY_OTHERS, Seeker
 from consumer.reviews.queue import Filters, Order
 from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
@@ -97,7 +97,7 @@ def _leave_all(connection: Connection, person_id: int) -> None:
 
 
 class FlagViewer(NamedTuple):
-    """A person who opened a flag, and when. It may have expired."""
+    """A person who opened a flag, and when. The opening may have expired."""
 
     person_id: int
     name: str
@@ -122,14 +122,14 @@ def record_opening(
 
 
 def open_flag(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
-    """Record that a person has opened a flag."""
+    """Record that a person has opened a flag, and delete openings that have expired."""
     connection.execute(_DELETE_EXPIRED, {"until_ms": now_ms - OPEN_MS})
     _record(connection, flag_id, person_id, now_ms)
 
 
 def _record(connection: Connection, flag_id: int, person_id: int, now_ms: int) -> None:
     # The same person may open it in two windows at the same moment.
-    opened = insert_or(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
+    opened = dialect_insert(connection, LOOKING).values(flag_id=flag_id, person_id=person_id, at_ms=now_ms)
     keys = [LOOKING.c.flag_id, LOOKING.c.person_id]
     connection.execute(opened.on_conflict_do_update(index_elements=keys, set_={"at_ms": now_ms}))
 
@@ -151,9 +151,10 @@ def open_elsewhere(
 
 
 def _claim(connection: Connection, candidates: Sequence[int], person_id: int, now_ms: int) -> int | None:
-    """Open the first candidate that is undecided and free, and leave the person's other flags. Return it, or None."""
+    """Open the first free candidate in the state *open*, and leave the person's other flags. Return it, or None."""
     acquire_lock(connection, Lock.LOOKING)
-    # One statement checks both: between two, somebody could decide and close a flag that then seems open and free.
+    # One statement checks the state and the openings. Between two statements, somebody could decide and leave a flag,
+    # which would then seem open and free.
     values = {**Seeker(person_id, now_ms - OPEN_MS)._asdict(), "candidates": candidates}
     free: Collection[int] = set(connection.execute(_FREE, values).scalars())
     claimed = next((flag_id for flag_id in candidates if flag_id in free), None)

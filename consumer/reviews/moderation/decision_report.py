@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, case,
 from sqlalchemy.sql.selectable import Subquery
 
 from consumer.reviews.flag_row import STATES
-from consumer.reviews.kinds.rules import RELEASED
+from consumer.reviews.kinds.rules import RELEASABLE_KINDS
 from consumer.reviews.portable import portions
 from consumer.reviews.tables import FLAGS, REASONS, REVIEWS, SOURCES
 from storage.clock import MS_PER_DAY
@@ -55,8 +55,8 @@ class ReportLine:
 class DecisionTally:
     """The number of flags in a group, and of decisions about them.
 
-    ``undone`` counts the undone decisions, which no other field counts. ``by_standing`` counts decisions in
-    force that standing decisions made. The last four fields are the outcomes of ``wrong``.
+    ``undone`` counts the undone decisions, which no other field counts. ``by_standing`` counts the decisions that
+    standing decisions made, except undone ones. The last four fields are the outcomes of ``wrong``.
     """
 
     flagged: int = 0
@@ -87,10 +87,10 @@ def report(connection: Connection, span: DaySpan, grouping: Grouping) -> Decisio
     """Return the grouped counts of flags and decisions in a span of days."""
     groups: defaultdict[int | str | None, Counter[str]] = defaultdict(Counter)
     refusals: Counter[RefusalCause] = Counter()
-    for key, flags in _flagged(connection, span, grouping):
+    for key, flags in _flag_counts(connection, span, grouping):
         if flags:
             groups[key]["flagged"] += flags
-    decided = _decided(span)
+    decided = _decisions_query(span)
     columns = (_key(decided, grouping), decided.c.event, decided.c.by, decided.c.outcome, decided.c.why)
     rows = connection.execute(select(*columns, func.count()).group_by(*columns)).all()
     names = _names(connection, grouping, {row[0] for row in rows})
@@ -117,9 +117,9 @@ def _tally_fields(event: CountedEvent, by: DeciderKind, outcome: DecisionOutcome
 def lines_of_day(connection: Connection, from_ms: int) -> list[ReportLine]:
     """Return the counts of one day: flags first, then decisions, each ordered by source."""
     span = DaySpan(from_ms, from_ms + MS_PER_DAY)
-    flagged = select(FLAGS.c.source_id, func.count()).where(*_arrived(span.from_ms, span.to_ms))
+    flagged = select(FLAGS.c.source_id, func.count()).where(*_arrival_conditions(span.from_ms, span.to_ms))
     raised = connection.execute(flagged.group_by(FLAGS.c.source_id)).all()
-    decided = _decided(span)
+    decided = _decisions_query(span)
     columns = (
         *(decided.c.source_id, decided.c.event, decided.c.by, decided.c.reason_id, decided.c.outcome, decided.c.why),
     )
@@ -141,7 +141,7 @@ def _order(line: ReportLine) -> tuple[Any, ...]:
     return (line.event != "flagged", *known, line.outcome or "", line.why or "")
 
 
-def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
+def _flag_counts(connection: Connection, span: DaySpan, grouping: Grouping) -> Iterable[tuple[int | str | None, int]]:
     """Return the number of flags in each group. Flags have no reason, so grouping by reason yields none.
 
     Index entries are counted per day or source, which is many times faster than grouping a million flags.
@@ -152,10 +152,10 @@ def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Itera
         begin = select(literal(span.from_ms, BigInteger).label("at_ms")).cte("days", recursive=True)
         next_ms = begin.c.at_ms + MS_PER_DAY
         days = begin.union_all(select(next_ms).where(next_ms < span.to_ms))
-        within = _arrived(days.c.at_ms, days.c.at_ms + MS_PER_DAY)
+        within = _arrival_conditions(days.c.at_ms, days.c.at_ms + MS_PER_DAY)
         number = select(func.count()).select_from(FLAGS).where(*within).correlate(days).scalar_subquery()
         return [(at_ms, flags) for at_ms, flags in connection.execute(select(days.c.at_ms, number))]
-    within = _arrived(span.from_ms, span.to_ms)
+    within = _arrival_conditions(span.from_ms, span.to_ms)
     of_source = select(func.count()).select_from(FLAGS).where(FLAGS.c.source_id == SOURCES.c.source_id, *within)
     named = select(SOURCES.c.name, of_source.correlate(SOURCES).scalar_subquery())
     unknown = select(func.count()).select_from(FLAGS).where(FLAGS.c.source_id.is_(None), *within)
@@ -163,13 +163,15 @@ def _flagged(connection: Connection, span: DaySpan, grouping: Grouping) -> Itera
     return [*found, (None, connection.execute(unknown).scalar_one())]
 
 
-def _arrived(from_ms: int | ColumnElement[int], to_ms: int | ColumnElement[int]) -> tuple[ColumnElement[bool], ...]:
+def _arrival_conditions(
+    from_ms: int | ColumnElement[int], to_ms: int | ColumnElement[int]
+) -> tuple[ColumnElement[bool], ...]:
     # Naming all states lets the query use the index, in which the state comes first.
-    of_flags = (FLAGS.c.state.in_(STATES), FLAGS.c.kind.in_(RELEASED))
+    of_flags = (FLAGS.c.state.in_(STATES), FLAGS.c.kind.in_(RELEASABLE_KINDS))
     return (*of_flags, FLAGS.c.arrived_ms >= from_ms, FLAGS.c.arrived_ms < to_ms)
 
 
-def _decided(span: DaySpan) -> Subquery:
+def _decisions_query(span: DaySpan) -> Subquery:
     """Return the query for the decisions in a span of days, with their outcomes."""
     is_refused = REVIEWS.c.refused.is_not(None)
     outcome = case(
@@ -197,7 +199,7 @@ def _decided(span: DaySpan) -> Subquery:
             why.label("why"),
         )
         .join_from(REVIEWS, FLAGS, FLAGS.c.flag_id == REVIEWS.c.flag_id)
-        .where(REVIEWS.c.at_ms >= span.from_ms, REVIEWS.c.at_ms < span.to_ms, FLAGS.c.kind.in_(RELEASED))
+        .where(REVIEWS.c.at_ms >= span.from_ms, REVIEWS.c.at_ms < span.to_ms, FLAGS.c.kind.in_(RELEASABLE_KINDS))
         .subquery("decided")
     )
 
@@ -216,10 +218,10 @@ def _names(connection: Connection, grouping: Grouping, numbers: set[int | None])
     if grouping == "day":
         return {}
     known = sorted(number for number in numbers if number is not None)
-    return dict(_named(connection, grouping, known))
+    return dict(_read_names(connection, grouping, known))
 
 
-def _named(connection: Connection, grouping: Grouping, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
+def _read_names(connection: Connection, grouping: Grouping, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
     key, name = (SOURCES.c.source_id, SOURCES.c.name) if grouping == "source" else (REASONS.c.reason_id, REASONS.c.name)
     query: Select[Any] = select(key, name)
     for portion in portions(numbers):

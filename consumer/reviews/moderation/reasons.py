@@ -88,7 +88,7 @@ def with_note(reason: str | None, note: str) -> str:
 
 
 def add_reason(connection: Connection, name: str) -> ReviewReason:
-    """Add a reason at the end of the list. Raises ``ReasonTaken`` and ``ReasonsFull``."""
+    """Add a reason at the end of the list. Raises ``ReasonError`` for an invalid or known name, or a full list."""
     acquire_lock(connection, Lock.REASONS)
     known = reasons(connection)
     _check_name(known, name)
@@ -99,7 +99,10 @@ def add_reason(connection: Connection, name: str) -> ReviewReason:
 
 
 def rename_reason(connection: Connection, reason_id: int, name: str) -> None:
-    """Rename a reason, also in decisions that name it. Raises ``ReasonError``."""
+    """Rename a reason, also in decisions that name it. Raises ``ReasonError`` for an invalid or known name.
+
+    Raises ``ReasonMissing`` for an unknown number.
+    """
     acquire_lock(connection, Lock.REASONS)
     _check_name([reason for reason in reasons(connection) if reason.reason_id != reason_id], name)
     _change(connection, reason_id, name=name)

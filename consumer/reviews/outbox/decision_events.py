@@ -14,7 +14,7 @@ from consumer.text.timestamps import rfc3339
 
 
 def write_decision_events(connection: Connection, review_ids: Sequence[int], now_ms: int) -> None:
-    """Write an event for each of these decisions in its current state, made or undone. Only webhooks get them.
+    """Write an event for each of these decisions in its current state, made or undone. Only webhooks get these events.
 
     The caller must hold ``Lock.FLAGS``.
     """

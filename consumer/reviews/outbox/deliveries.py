@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, literal, select, update
 
 from consumer.reviews.outbox.events import forget
-from consumer.reviews.portable import Lock, acquire_lock, storable
+from consumer.reviews.portable import Lock, acquire_lock, storable_text
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 from consumer.reviews.tables.outbox_tables import IS_FAILING
 
-_WHY_CHARS_MAX: Final = 500
-_WAIT_MAX_MS: Final = 7_200_000
+_ERROR_CHARS_MAX: Final = 500
+_WAIT_MS_MAX: Final = 7_200_000
 """Longer than the longest pause of ``next_try_ms``."""
 
 
@@ -32,11 +32,11 @@ class DeliveryClaim(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failed delivery: its HTTP status, the error, and when to try again."""
+    """A failed delivery: its HTTP status if there was an answer, the error, and when to try again."""
 
     claim: DeliveryClaim
     status: int | None
-    why: str
+    error: str
     due_ms: int
 
 
@@ -45,7 +45,7 @@ class LastAttempt(NamedTuple):
 
     at_ms: int
     status: int | None
-    why: str
+    error: str
     paused_until_ms: int | None
 
 
@@ -130,14 +130,14 @@ def note_accepted(connection: Connection, claims: Sequence[DeliveryClaim], now_m
 
 
 def note_failed(connection: Connection, failure: Failure, now_ms: int) -> None:
-    """Record that an attempt failed, unless another process has claimed the delivery since."""
+    """Record that an attempt failed, unless another process has claimed or finished the delivery since."""
     acquire_lock(connection, Lock.FLAGS)
     is_claimed = (*_is_delivery_of(failure.claim), DELIVERIES.c.tries == failure.claim.tries)
     values = {
         "due_ms": failure.due_ms,
         "failing_since_ms": func.coalesce(DELIVERIES.c.failing_since_ms, literal(now_ms)),
         "status": failure.status,
-        "why": storable(failure.why, _WHY_CHARS_MAX),
+        "why": storable_text(failure.error, _ERROR_CHARS_MAX),
     }
     connection.execute(update(DELIVERIES).where(*is_claimed).values(values))
 
@@ -147,7 +147,7 @@ def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> Non
     values = {
         "last_ms": last.at_ms,
         "last_status": last.status,
-        "last_why": storable(last.why, _WHY_CHARS_MAX),
+        "last_why": storable_text(last.error, _ERROR_CHARS_MAX),
         "paused_until_ms": last.paused_until_ms,
     }
     connection.execute(update(WEBHOOKS).where(WEBHOOKS.c.webhook_id == webhook_id).values(values))
@@ -156,7 +156,7 @@ def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> Non
 def end_long_waits(connection: Connection, now_ms: int) -> None:
     """Make deliveries due that would wait longer than any retry, because the clock was ahead when they were stored."""
     acquire_lock(connection, Lock.FLAGS)
-    latest_ms = now_ms + _WAIT_MAX_MS
+    latest_ms = now_ms + _WAIT_MS_MAX
     ahead = (DELIVERIES.c.webhook_id.in_(select(WEBHOOKS.c.webhook_id)), DELIVERIES.c.due_ms > latest_ms)
     connection.execute(update(DELIVERIES).where(*ahead).values(due_ms=now_ms))
     paused = update(WEBHOOKS).where(WEBHOOKS.c.paused_until_ms > latest_ms)
@@ -164,7 +164,7 @@ def end_long_waits(connection: Connection, now_ms: int) -> None:
 
 
 def failing_since(connection: Connection, webhook_id: int) -> int | None:
-    """Return the time since which deliveries to a webhook have been failing, or None."""
+    """Return the time since which deliveries to a webhook have been failing, or None if none is failing."""
     query = select(func.min(DELIVERIES.c.failing_since_ms)).where(DELIVERIES.c.webhook_id == webhook_id, IS_FAILING)
     found: int | None = connection.execute(query).scalar()
     return found

@@ -12,7 +12,7 @@ from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 EventKind = Literal["flag", "bank_match", "story", "flood", "decision"]
 # Built once: every decision executes it.
 _SUBSCRIPTIONS: Final = select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.kinds, WEBHOOKS.c.sources)
-FOR_SINK: Final[frozenset[EventKind]] = frozenset({"story", "flood"})
+SINK_KINDS: Final[frozenset[EventKind]] = frozenset({"story", "flood"})
 """Kinds that the console sends to the sink. The others come from the sink, or go only to webhooks."""
 
 
@@ -26,7 +26,7 @@ class NewEvent(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """A webhook, and the kinds and sources of its events. Empty ``sources`` stand for all sources."""
+    """A webhook, and the kinds and sources of its events. Without ``sources``, it gets events of all sources."""
 
     webhook_id: int
     kinds: frozenset[EventKind]
@@ -48,7 +48,7 @@ def subscriptions(connection: Connection) -> list[Subscription]:
 
 def is_wanted(connection: Connection, kind: EventKind) -> bool:
     """Return whether the sink or a webhook gets events of a kind."""
-    return kind in FOR_SINK or any(kind in subscription.kinds for subscription in subscriptions(connection))
+    return kind in SINK_KINDS or any(kind in subscription.kinds for subscription in subscriptions(connection))
 
 
 def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> None:
@@ -58,7 +58,7 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
         (event, [subscription.webhook_id for subscription in subscribed if subscription.takes(event)])
         for event in events
     )
-    wanted = [(event, to) for event, to in receivers if to or event.kind in FOR_SINK]
+    wanted = [(event, to) for event, to in receivers if to or event.kind in SINK_KINDS]
     if not wanted:
         return
     # The latest row is never deleted, so no number is used twice.
@@ -71,7 +71,7 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
             "story_id": event.story_id,
             "at_ms": now_ms,
             "payload": event.payload(number).decode(),
-            "is_for_sink": event.kind in FOR_SINK,
+            "is_for_sink": event.kind in SINK_KINDS,
         }
         for number, (event, _) in numbered
     ]

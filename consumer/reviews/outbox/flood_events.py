@@ -12,18 +12,19 @@ from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.text.timestamps import rfc3339
 from storage.clock import MS_PER_S
 
-FRESH_S: Final = 3_600.0
+FLOOD_AGE_S_MAX: Final = 3_600.0
 """Floods that ended longer ago get no event: the console is reading old flags again, or was down."""
 FLOODS_MAX: Final = 100
+"""The maximum number of floods to examine at once."""
 
 
 def write_flood_events(connection: Connection, now_ms: int) -> list[Flood]:
-    """Write the events of floods that have none yet, and return these floods. Old floods are skipped.
+    """Write the events of floods that have none yet, and return these floods. Old floods get no event.
 
     The caller must hold ``Lock.FLAGS``.
     """
     unannounced = floods.unannounced_floods(connection, FLOODS_MAX)
-    fresh = [flood for flood in unannounced if flood.last_ms >= now_ms - FRESH_S * MS_PER_S]
+    fresh = [flood for flood in unannounced if flood.last_ms >= now_ms - FLOOD_AGE_S_MAX * MS_PER_S]
     append(connection, [_event(connection, flood) for flood in fresh], now_ms)
     if fresh:
         write_story_events(connection, [StoryChange(flood.story_id, "flood") for flood in fresh], now_ms)

@@ -1,6 +1,6 @@
 """The size of the outbox, and its limits.
 
-Each receiver has its own limit, so that one that is down does not affect the others.
+Each receiver has its own limit, so that a receiver that is down does not affect the others.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from consumer.reviews.outbox.events import forget
 from consumer.reviews.portable import Lock, acquire_lock
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
-from consumer.reviews.tables.outbox_tables import FOR_SINK
+from consumer.reviews.tables.outbox_tables import IS_FOR_SINK
 
 
 class OutboxBacklog(NamedTuple):
@@ -20,22 +20,22 @@ class OutboxBacklog(NamedTuple):
     since_ms: int | None
 
 
-def waiting_for_sink(connection: Connection) -> OutboxBacklog:
-    """Return the events waiting for the sink."""
-    events = connection.execute(select(func.count()).select_from(OUTBOX).where(FOR_SINK)).scalar_one()
-    first = select(OUTBOX.c.at_ms).where(FOR_SINK).order_by(OUTBOX.c.event_id).limit(1)
+def sink_backlog(connection: Connection) -> OutboxBacklog:
+    """Return the backlog of the sink."""
+    events = connection.execute(select(func.count()).select_from(OUTBOX).where(IS_FOR_SINK)).scalar_one()
+    first = select(OUTBOX.c.at_ms).where(IS_FOR_SINK).order_by(OUTBOX.c.event_id).limit(1)
     return OutboxBacklog(events, connection.execute(first).scalar())
 
 
-def waiting_for_webhooks(connection: Connection) -> OutboxBacklog:
-    """Return the events waiting for webhooks. An event for two webhooks counts twice."""
+def webhook_backlog(connection: Connection) -> OutboxBacklog:
+    """Return the backlog of all webhooks. An event for two webhooks counts twice."""
     events = connection.execute(select(func.count()).select_from(DELIVERIES)).scalar_one()
     first = select(func.min(DELIVERIES.c.event_id)).scalar_subquery()
     return OutboxBacklog(events, connection.execute(select(OUTBOX.c.at_ms).where(OUTBOX.c.event_id == first)).scalar())
 
 
 def full_webhooks(connection: Connection, events_max: int) -> list[int]:
-    """Return the webhooks with more than ``events_max`` waiting events."""
+    """Return the ids of webhooks with more than ``events_max`` waiting events."""
     counted = select(DELIVERIES.c.webhook_id).group_by(DELIVERIES.c.webhook_id).having(func.count() > events_max)
     return list(connection.execute(counted.order_by(DELIVERIES.c.webhook_id)).scalars())
 

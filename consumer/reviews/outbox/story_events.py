@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select, upd
 
 from consumer.model.story import StoryCause, StoryEvent, StoryMember, encode_story
 from consumer.reviews.flag_row import IN_FORCE
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.lineage import ArticleVersion
 from consumer.reviews.outbox.events import NewEvent, append
 from consumer.reviews.portable import portions
@@ -164,7 +164,7 @@ def _members(connection: Connection, versions: Iterable[ArticleVersion]) -> dict
         rows = (
             select(FLAGS.c.article_id, FLAGS.c.version, SOURCES.c.name)
             .outerjoin_from(FLAGS, SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
-            .where(named, FLAGS.c.kind.in_(COPIES))
+            .where(named, FLAGS.c.kind.in_(COPY_KINDS))
         )
         sources = {(id_, version): source for id_, version, source in connection.execute(rows)}
         for id_, version in portion:

@@ -17,7 +17,7 @@ from storage.clock import MS_PER_DAY
 WEBHOOKS_MAX: Final = 20
 """The maximum number of webhooks. Each has its own threads, and every event is compared with all of them."""
 SOURCES_MAX: Final = 100
-FORMER_MS: Final = MS_PER_DAY
+FORMER_SECRET_MS: Final = MS_PER_DAY
 """How long messages are also signed with the former secret after it was replaced."""
 OffReason = Literal["day", "gone", "person"]
 """Why a webhook is off: its receiver failed for a day, answered that it is gone, or a person turned it off."""
@@ -25,7 +25,7 @@ OffReason = Literal["day", "gone", "person"]
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """The part of a webhook that admins edit. Empty ``sources`` stand for all sources."""
+    """The part of a webhook that admins edit. Without ``sources``, it gets events of all sources."""
 
     name: str
     url: str
@@ -39,7 +39,7 @@ class FirstFailure:
 
     since_ms: int
     status: int | None
-    why: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,41 +104,41 @@ def create(connection: Connection, settings: WebhookSettings, secret: str, perso
 
 
 def change(connection: Connection, webhook_id: int, settings: WebhookSettings) -> None:
-    """Change a webhook. Waiting events go to the new URL. Raises ``WebhookError``."""
+    """Change a webhook. Waiting events go to the new URL. Raises ``WebhookTaken`` and ``WebhookMissing``."""
     acquire_lock(connection, Lock.FLAGS)
     _check_name(connection, settings.name, own_id=webhook_id)
     _update(connection, webhook_id, **_columns(settings))
 
 
 def rotate(connection: Connection, webhook_id: int, secret: str, now_ms: int) -> None:
-    """Replace the secret of a webhook. Messages are also signed with the former one for ``FORMER_MS``.
+    """Replace the secret of a webhook. Messages are also signed with the former one for ``FORMER_SECRET_MS``.
 
     Raises ``WebhookMissing``.
     """
     acquire_lock(connection, Lock.FLAGS)
-    former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_MS}
+    former = {"former_secret": WEBHOOKS.c.secret, "former_until_ms": now_ms + FORMER_SECRET_MS}
     _update(connection, webhook_id, **former, secret=secret)
 
 
-def end_former(connection: Connection, webhook_id: int) -> None:
+def end_former_secret(connection: Connection, webhook_id: int) -> None:
     """Delete the former secret. Raises ``WebhookMissing``."""
     _update(connection, webhook_id, former_secret=None, former_until_ms=None)
 
 
-def end_expired(connection: Connection, now_ms: int) -> None:
+def end_expired_secrets(connection: Connection, now_ms: int) -> None:
     """Delete former secrets that have expired."""
     expired = update(WEBHOOKS).where(WEBHOOKS.c.former_until_ms <= now_ms)
     connection.execute(expired.values(former_secret=None, former_until_ms=None))
 
 
-def turn_off(connection: Connection, webhook_id: int, why: OffReason, now_ms: int) -> bool:
+def turn_off(connection: Connection, webhook_id: int, reason: OffReason, now_ms: int) -> bool:
     """Turn a webhook off, and return whether it was on. Its events are kept."""
     on = (WEBHOOKS.c.webhook_id == webhook_id, WEBHOOKS.c.off_ms.is_(None))
-    return bool(connection.execute(update(WEBHOOKS).where(*on).values(off_ms=now_ms, off_why=why)).rowcount)
+    return bool(connection.execute(update(WEBHOOKS).where(*on).values(off_ms=now_ms, off_why=reason)).rowcount)
 
 
 def send_waiting(connection: Connection, webhook_id: int, now_ms: int) -> None:
-    """Turn a webhook on, and make its waiting events due now. Raises ``WebhookMissing``."""
+    """Turn a webhook on, and make the first waiting event of each story due now. Raises ``WebhookMissing``."""
     acquire_lock(connection, Lock.FLAGS)
     _update(connection, webhook_id, off_ms=None, off_why=None, paused_until_ms=None)
     # Clearing the start of the failure gives the receiver another day. Events being sent now may be sent twice.
@@ -162,7 +162,7 @@ def remove(connection: Connection, webhook_id: int) -> int:
 
 
 def secrets_of(connection: Connection, webhook_id: int, now_ms: int) -> tuple[str, ...]:
-    """Return the secrets that sign the messages of a webhook. Raises ``WebhookMissing``."""
+    """Return the secrets that sign the messages of a webhook, the current one first. Raises ``WebhookMissing``."""
     columns = (WEBHOOKS.c.secret, WEBHOOKS.c.former_secret, WEBHOOKS.c.former_until_ms)
     row = connection.execute(select(*columns).where(WEBHOOKS.c.webhook_id == webhook_id)).first()
     if row is None:

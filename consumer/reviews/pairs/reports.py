@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, and_, or_, select, update
 
 from consumer.reviews.flag_row import FlagRow, flag_row, flag_rows
-from consumer.reviews.portable import insert_or, storable
+from consumer.reviews.portable import dialect_insert, storable_text
 from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, PEOPLE, REPORTS, SOURCES
 
@@ -24,7 +24,7 @@ _ORIGINAL_SOURCE = SOURCES.alias("source_of_original")
 class MissedPair:
     """Two articles that are copies of each other. ``article_id`` is the later one, or "" for a text not in the store.
 
-    ``similarity`` is None if nothing was verified.
+    ``similarity`` is None if the pair was not verified.
     """
 
     article_id: str
@@ -69,18 +69,18 @@ def add(connection: Connection, pair: MissedPair, person_id: int, note: str, now
         "distance": pair.distance,
         "arrived_ms": pair.arrived_ms,
         "person_id": person_id,
-        "note": storable(note, NOTE_CHARS_MAX),
+        "note": storable_text(note, NOTE_CHARS_MAX),
         "at_ms": now_ms,
         "final_ms": now_ms + undo_ms,
     }
     # Somebody else may report the same pair at the same moment.
-    added = insert_or(connection, REPORTS).values(values).on_conflict_do_nothing().returning(REPORTS.c.report_id)
+    added = dialect_insert(connection, REPORTS).values(values).on_conflict_do_nothing().returning(REPORTS.c.report_id)
     report_id: int | None = connection.execute(added).scalar()
     return report_id
 
 
 def undo(connection: Connection, report_id: int, person_id: int, now_ms: int) -> bool:
-    """Undo a person's own report, and return whether that was still possible. The pair can then be reported again."""
+    """Undo a person's own report, and return whether it could still be undone. The pair can then be reported again."""
     own = and_(REPORTS.c.report_id == report_id, REPORTS.c.person_id == person_id)
     in_time = and_(REPORTS.c.undone_ms.is_(None), REPORTS.c.final_ms > now_ms)
     undone = update(REPORTS).where(own, in_time).values(undone_ms=now_ms).returning(REPORTS.c.report_id)
@@ -105,7 +105,7 @@ def report_of(connection: Connection, pair: MissedPair) -> MissedPairReport | No
     return None if row is None else _report(row)
 
 
-def latest(connection: Connection, limit: int) -> list[MissedPairReport]:
+def latest_reports(connection: Connection, limit: int) -> list[MissedPairReport]:
     """Return up to ``limit`` reports in force, latest first."""
     query = _reports().where(REPORTS.c.undone_ms.is_(None)).order_by(REPORTS.c.report_id.desc()).limit(limit)
     return [_report(row) for row in connection.execute(query)]
@@ -124,18 +124,18 @@ def reports_in_force(connection: Connection) -> Iterator[MissedPairReport]:
 
 
 def similarities(connection: Connection) -> list[float | None]:
-    """Return the similarity of each report in force, or None if nothing was verified."""
+    """Return the similarities of the reports in force, with None for each pair that was not verified."""
     return list(connection.execute(select(REPORTS.c.similarity).where(REPORTS.c.undone_ms.is_(None))).scalars())
 
 
 def flags_of_article(connection: Connection, article_id: str, limit: int) -> list[FlagRow]:
-    """Return the entries of an article's versions, the latest first."""
+    """Return up to ``limit`` entries of an article's versions, the latest first."""
     query = flag_rows().where(FLAGS.c.article_id == article_id).order_by(FLAGS.c.flag_id.desc()).limit(limit)
     return [flag_row(row) for row in connection.execute(query)]
 
 
 def flag_of_pair(connection: Connection, pair: MissedPair) -> FlagRow | None:
-    """Return the existing entry about these two versions, in either order, or None."""
+    """Return the first entry about these two versions, in either order, or None."""
     a, b = (pair.article_id, pair.version), (pair.original_id, pair.original_version)
     same = or_(
         *(

@@ -1,7 +1,8 @@
 """Reviewed pairs: one by one for ``dupwatch reviews``, and counted for the evaluation of thresholds.
 
-Only flags and near misses are included, since no threshold separates the other kinds. A pair decided by a standing
-decision counts as undecided, because nobody has looked at it. Repairs of stories are exported but not counted.
+Of the queue entries, only flags and near misses are included, since the threshold does not separate the other kinds. A
+pair decided by a standing decision counts as undecided, because nobody has looked at it. Repairs of stories are
+exported but not counted.
 """
 
 from collections.abc import Iterator
@@ -12,15 +13,15 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, se
 
 from consumer.reviews.decisions import is_standing
 from consumer.reviews.flag_row import STATES
-from consumer.reviews.kinds.rules import MEASURED, MeasuredKind
+from consumer.reviews.kinds.rules import MEASURED_KINDS, MeasuredKind
 from consumer.reviews.pairs.reports import reports_in_force
 from consumer.reviews.repairs.repair_list import StoryMerge, VersionSplit, merges, splits
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS
 
 _PORTION: Final = 1_000
 PairDecision = Literal["right", "wrong"]
-DECIDED: Final[dict[str, PairDecision]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
-"""The decision behind each state of a pair. Pairs in other states are undecided."""
+DECISIONS_BY_STATE: Final[dict[str, PairDecision]] = {"right": "right", "wrong": "wrong", "released": "wrong"}
+"""The decision behind each state of a decided pair. Pairs in other states are undecided."""
 ROWS_MAX: Final = 200_000
 """The maximum number of ``PairCount`` values. Similarities have four digits, so there are usually far fewer."""
 # The certainty is the similarity, or below 0 without one. Unlike the similarity, it is indexed.
@@ -68,7 +69,7 @@ def pairs(connection: Connection) -> Iterator[PairReview]:
     after = 0
     while True:
         # Each portion is found by the primary key.
-        measured = (FLAGS.c.flag_id > after, FLAGS.c.kind.in_(MEASURED))
+        measured = (FLAGS.c.flag_id > after, FLAGS.c.kind.in_(MEASURED_KINDS))
         some = select(FLAGS).where(*measured).order_by(FLAGS.c.flag_id).limit(_PORTION).subquery("some")
         last = (
             select(REVIEWS.c.flag_id, func.max(REVIEWS.c.review_id).label("review_id"))
@@ -159,7 +160,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
     # A flag decided as right can later be released elsewhere.
     is_in_force = row.state == decision
     is_own = is_in_force and standing_id is None
-    is_decided = row.state in DECIDED and (is_own or not is_in_force)
+    is_decided = row.state in DECISIONS_BY_STATE and (is_own or not is_in_force)
     return PairReview(
         kind=row.kind,
         similarity=row.similarity,
@@ -168,7 +169,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
         original_source=original_source,
         sampled_in=row.sampled_in,
         arrived_ms=row.arrived_ms,
-        decision=DECIDED[row.state] if is_decided else None,
+        decision=DECISIONS_BY_STATE[row.state] if is_decided else None,
         at_ms=at_ms if is_own else row.released_ms if is_decided else None,
         person=person if is_own else None,
         reason=reason if is_own else None,
@@ -203,7 +204,10 @@ class SourceReviews(NamedTuple):
 
 
 def pair_counts(connection: Connection, source_id: int | None = None) -> list[PairCount]:
-    """Return the counts of all pairs with a similarity, or of those of one source. Raises ``TooManyCombinations``."""
+    """Return the counts of all pairs with a similarity, or only of one source. Raises ``TooManyCombinations``.
+
+    Pairs in different states are counted separately, even if they have the same decision.
+    """
     # Flags are not sampled, so an index covers all columns of this query.
     flags = _counts_of_kind(connection, "flag", literal(1.0), (), source_id)
     near_misses = _counts_of_kind(connection, "near_miss", FLAGS.c.sampled_in, (FLAGS.c.sampled_in,), source_id)
@@ -212,9 +216,9 @@ def pair_counts(connection: Connection, source_id: int | None = None) -> list[Pa
     return [*flags, *near_misses]
 
 
-def without_similarity(connection: Connection) -> int:
-    """Return how many decided pairs have no similarity, because nothing was verified."""
-    unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED), *_decided_by_people(connection))
+def count_unverified(connection: Connection) -> int:
+    """Return how many decided pairs have no similarity, because they were not verified."""
+    unverified = (FLAGS.c.certainty < 0, FLAGS.c.kind.in_(MEASURED_KINDS), *_decided_by_people(connection))
     return connection.execute(select(func.count()).select_from(FLAGS).where(*unverified)).scalar_one()
 
 
@@ -223,7 +227,7 @@ def reviews_by_source(connection: Connection) -> list[SourceReviews]:
     query = (
         select(FLAGS.c.source_id, SOURCES.c.name, func.count())
         .outerjoin(SOURCES, SOURCES.c.source_id == FLAGS.c.source_id)
-        .where(_VERIFIED, FLAGS.c.kind.in_(MEASURED), *_decided_by_people(connection))
+        .where(_VERIFIED, FLAGS.c.kind.in_(MEASURED_KINDS), *_decided_by_people(connection))
         .group_by(FLAGS.c.source_id, SOURCES.c.name)
     )
     found = [SourceReviews(source_id, name or "", reviews) for source_id, name, reviews in connection.execute(query)]
@@ -249,7 +253,7 @@ def _counts_of_kind(
     counts: list[PairCount] = []
     # State by state: the indexes order the similarities within a state, so no sorting is needed.
     for state in STATES:
-        of_state, decision = grouped.where(FLAGS.c.state == state), DECIDED.get(state)
+        of_state, decision = grouped.where(FLAGS.c.state == state), DECISIONS_BY_STATE.get(state)
         if splits_standing and decision is not None:
             counts += _read_counts(connection, kind, of_state.where(is_standing()), None)
             of_state = of_state.where(~is_standing())
@@ -268,7 +272,7 @@ def _read_counts(
 
 def _decided_by_people(connection: Connection) -> list[ColumnElement[bool]]:
     """Return the conditions for pairs that people decided or that were released elsewhere."""
-    decided = FLAGS.c.state.in_(DECIDED)
+    decided = FLAGS.c.state.in_(DECISIONS_BY_STATE)
     return [decided, ~is_standing()] if _has_standing(connection) else [decided]
 
 

@@ -21,10 +21,12 @@ Key = Literal["certainty", "arrived_ms"]
 KEYS: Final[tuple[Key, ...]] = ("certainty", "arrived_ms")
 
 
-TAKEN_MAX: Final = 1_000
+OPENED_BY_OTHERS_MAX: Final = 1_000
 """A query leaves out at most this many flags that others have open: those opened most recently."""
 BY_OTHERS: Final = (LOOKING.c.person_id != bindparam("person"), LOOKING.c.at_ms > bindparam("since_ms"))
-OPENED_BY_OTHERS: Final = select(LOOKING.c.flag_id).where(*BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(TAKEN_MAX)
+OPENED_BY_OTHERS: Final = (
+    select(LOOKING.c.flag_id).where(*BY_OTHERS).order_by(LOOKING.c.at_ms.desc()).limit(OPENED_BY_OTHERS_MAX)
+)
 
 
 class Seeker(NamedTuple):
@@ -49,7 +51,7 @@ class Range(NamedTuple):
         return Range(_any_number(self.low), _any_number(self.high))
 
 
-ANY: Final = Range(None, None)
+NO_LIMITS: Final = Range(None, None)
 """No limit at all."""
 
 
@@ -116,8 +118,8 @@ class Scope:
     source_id: int | None = None
     original_source_id: int | None = None
     story_id: int | None = None
-    certainty: Range = ANY
-    arrived_ms: Range = ANY
+    certainty: Range = NO_LIMITS
+    arrived_ms: Range = NO_LIMITS
     # Flags to leave out.
     without: frozenset[int] = frozenset()
     # If set, flags that others have open are left out. With ``hits``, ``without`` contains them instead.
@@ -142,20 +144,24 @@ class Scope:
     def values(self) -> dict[str, Any]:
         """Return the parameters of the conditions."""
         limits = {name: limit for key in KEYS for name, limit in zip(_limits(key), self.range(key), strict=True)}
-        values = {**limits, **{name: getattr(self, name) for name in NUMBERS}, "without": tuple(self.without)}
+        values = {
+            **limits,
+            **{name: getattr(self, name) for name in SINGLE_VALUE_COLUMNS},
+            "without": tuple(self.without),
+        }
         return values if self.seeker is None else values | self.seeker._asdict()
 
     def range(self, key: Key) -> Range:
         """Return the range of a column."""
         return self.certainty if key == "certainty" else self.arrived_ms
 
-    def equal(self) -> list[ColumnElement[bool]]:
+    def equality_conditions(self) -> list[ColumnElement[bool]]:
         """Return the equality conditions for an index, in addition to kind and state."""
         if self.story_id is not None:
             return [FLAGS.c.story_id == bindparam("story_id")]
         return self.source_conditions(FLAGS)
 
-    def left_out(self) -> Iterator[ColumnElement[bool]]:
+    def exclusion_conditions(self) -> Iterator[ColumnElement[bool]]:
         """Yield the conditions that leave flags out."""
         if self.without:
             yield FLAGS.c.flag_id.not_in(bindparam("without", expanding=True))
@@ -168,7 +174,7 @@ class Scope:
             for state in self.states or STATES:
                 yield FLAGS.c.kind == kind, FLAGS.c.state == state
 
-    def within(self, key: Key, table: FromClause = FLAGS) -> list[ColumnElement[bool]]:
+    def range_conditions(self, key: Key, table: FromClause = FLAGS) -> list[ColumnElement[bool]]:
         """Return the conditions of the range of a column."""
         limits, (low, high) = self.range(key), _limits(key)
         column: ColumnElement[float] = table.c[key]
@@ -177,13 +183,13 @@ class Scope:
         return [*lower, *upper]
 
     def source_conditions(self, table: FromClause) -> list[ColumnElement[bool]]:
-        """Return the conditions for the sources."""
-        named = [name for name in SOURCE_NUMBERS if getattr(self, name) is not None]
+        """Return the conditions for the sources of a scope."""
+        named = [name for name in SOURCE_COLUMNS if getattr(self, name) is not None]
         return [table.c[name] == bindparam(name) for name in named]
 
 
-SOURCE_NUMBERS: Final = ("source_id", "original_source_id")
-NUMBERS: Final = ("story_id", *SOURCE_NUMBERS)
+SOURCE_COLUMNS: Final = ("source_id", "original_source_id")
+SINGLE_VALUE_COLUMNS: Final = ("story_id", *SOURCE_COLUMNS)
 """The columns for which a scope has a single value."""
 
 

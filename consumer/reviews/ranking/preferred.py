@@ -1,7 +1,7 @@
 """The preferred member of a story: the article that represents it.
 
-Among the original and the copies in force, it is the member whose source has the highest rank. Ties go to the original,
-then to the copy that arrived first. The order of events does not matter.
+The members are the original and the copies in force. The member whose source has the highest rank is preferred. Ties go
+to the original, then to the copy that arrived first. The order of events does not matter.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, bindparam, func, literal, select, update
 
 from consumer.reviews.flag_row import IN_FORCE
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.portable import portions
 from consumer.reviews.ranking.ranks import ranks_in_effect
 from consumer.reviews.stories import root_version
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
 
 
 class _StoryPreference(NamedTuple):
-    """A story and its preferred member, None for the original. ``is_valid`` says whether it is still a member."""
+    """A story and its preferred member, None for the original. ``is_valid``: the preferred flag is still a member."""
 
     preferred_id: int | None
     copies: int
@@ -92,10 +92,10 @@ def update_preferred(connection: Connection, changes: MemberChanges) -> set[int]
         preferred_id = leading.flag_id if leading is not None and leads else None
         if preferred_id != story.preferred_id:
             chosen[story_id] = preferred_id
-    return _save_preferred(connection, chosen) | update_stories(connection, examined_in_full)
+    return _save_preferred(connection, chosen) | update_preferred_in(connection, examined_in_full)
 
 
-def update_stories(connection: Connection, story_ids: Iterable[int]) -> set[int]:
+def update_preferred_in(connection: Connection, story_ids: Iterable[int]) -> set[int]:
     """Choose preferred members among all members of stories; return the stories whose preferred member has changed.
 
     The caller must hold ``Lock.FLAGS``.
@@ -161,7 +161,7 @@ def _joined_candidates(
             original_id, story_id, state, kind, source_id, *rest = row
             originals.add(original_id)
             of_story = found.setdefault(story_id, [])
-            if state in IN_FORCE and kind in COPIES:
+            if state in IN_FORCE and kind in COPY_KINDS:
                 of_story.append(_Candidate(-ranks.get(source_id, UNRANKED), *rest))
     for some in portions(sorted(originals)):
         for story_id in connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(some))).scalars():
@@ -212,7 +212,7 @@ def _leading_query() -> Select[*tuple[Any, ...]]:
     Higher ranks give higher numbers, and so do earlier arrivals if ranks are equal. So one pass over index entries
     finds the leading copy.
     """
-    in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))
+    in_force = (FLAGS.c.story_id == STORIES.c.story_id, FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE))
     number = _RANK * literal(_TIME_SPAN, BigInteger) - (FLAGS.c.arrived_ms + literal(_TIME_SHIFT, BigInteger))
     leading = select(func.max(number)).outerjoin_from(FLAGS, SOURCE_RANKS, _of_source()).where(*in_force)
     of_root = SOURCE_RANKS.alias("ranks_of_roots")
@@ -232,7 +232,7 @@ def _tie_query() -> Select[int]:
     """
     tied = (
         FLAGS.c.story_id == bindparam("story"),
-        FLAGS.c.kind.in_(COPIES),
+        FLAGS.c.kind.in_(COPY_KINDS),
         FLAGS.c.state.in_(IN_FORCE),
         FLAGS.c.arrived_ms == bindparam("time"),
         bindparam("level") == _RANK,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection
 
 from consumer.reviews.outbox.story_events import StoryChange, write_story_events
-from consumer.reviews.ranking.preferred import MemberChanges, update_preferred, update_stories
+from consumer.reviews.ranking.preferred import MemberChanges, update_preferred, update_preferred_in
 
 
 def refresh_preferred(connection: Connection, changes: MemberChanges, now_ms: int) -> None:
@@ -21,7 +21,7 @@ def refresh_preferred_in(connection: Connection, story_ids: Iterable[int], now_m
 
     The caller must hold ``Lock.FLAGS``.
     """
-    _write_events(connection, update_stories(connection, story_ids), now_ms)
+    _write_events(connection, update_preferred_in(connection, story_ids), now_ms)
 
 
 def _write_events(connection: Connection, story_ids: Iterable[int], now_ms: int) -> None:

@@ -10,9 +10,9 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, select, update
 
-from consumer.reviews.portable import Lock, acquire_lock, insert_or, portions, storable
+from consumer.reviews.portable import Lock, acquire_lock, dialect_insert, portions, storable_text
 from consumer.reviews.ranking.preferring import refresh_preferred_in
-from consumer.reviews.ranking.ranks import SourceRank, least_applied, listed_ranks, rank_of
+from consumer.reviews.ranking.ranks import SourceRank, listed_ranks, rank_of, rank_progress
 from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
 
@@ -33,7 +33,7 @@ def set_rank(connection: Connection, source: str, rank: int, person_id: int, now
 def remove_rank(connection: Connection, known: SourceRank, configured: Mapping[str, int], now_ms: int) -> None:
     """Remove a rank that a person has set. The configured rank, if any, applies again."""
     acquire_lock(connection, Lock.FLAGS)
-    rank = {storable(name): rank for name, rank in configured.items()}.get(known.source, 0)
+    rank = {storable_text(name): rank for name, rank in configured.items()}.get(known.source, 0)
     _change(connection, known.source_id, rank, None, now_ms)
 
 
@@ -43,7 +43,7 @@ def configure_ranks(connection: Connection, configured: Mapping[str, int], now_m
     Ranks that people have set remain. ``apply_ranks`` applies the ranks to stories.
     """
     acquire_lock(connection, Lock.FLAGS)
-    wanted = {storable(name): rank for name, rank in configured.items() if rank}
+    wanted = {storable_text(name): rank for name, rank in configured.items() if rank}
     known = {each.source: each for each in listed_ranks(connection)}
     removed = {name: 0 for name in known if name not in wanted}
     changed = {
@@ -60,7 +60,7 @@ def configure_ranks(connection: Connection, configured: Mapping[str, int], now_m
 def apply_ranks(connection: Connection, now_ms: int) -> bool:
     """Update the next stories after ranks have changed, and return whether more stories may follow."""
     acquire_lock(connection, Lock.FLAGS)
-    after_id = least_applied(connection)
+    after_id = rank_progress(connection)
     if after_id is None:
         return False
     query = select(STORIES.c.story_id).where(STORIES.c.story_id > after_id).order_by(STORIES.c.story_id)
@@ -77,7 +77,7 @@ def apply_ranks(connection: Connection, now_ms: int) -> bool:
 
 
 def _change(connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int) -> None:
-    """Store a rank, and update the stories of its source. If they are too many, ``apply_ranks`` updates them later."""
+    """Store a rank, and update the stories of its source. If there are too many, ``apply_ranks`` updates them later."""
     known = rank_of(connection, source_id)
     is_same = rank == (0 if known is None else known.rank)
     # An earlier change may not have been applied to all stories yet.
@@ -97,7 +97,7 @@ def _upsert_rank(
     connection: Connection, source_id: int, rank: int, person_id: int | None, now_ms: int, applied_to: int | None
 ) -> None:
     values = {"rank": rank, "person_id": person_id, "at_ms": now_ms, "applied_to": applied_to}
-    row = insert_or(connection, SOURCE_RANKS).values(source_id=source_id, **values)
+    row = dialect_insert(connection, SOURCE_RANKS).values(source_id=source_id, **values)
     connection.execute(row.on_conflict_do_update(index_elements=[SOURCE_RANKS.c.source_id], set_=values))
 
 

@@ -13,9 +13,9 @@ RANK_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SourceRank:
-    """The rank of a source, set at ``at_ms`` by ``person``, or None for a configured rank.
+    """The rank of a source, set at ``at_ms`` by a ``person``. A configured rank has no person.
 
-    ``applied_to`` is the number of the last story to which it has been applied, None once it has been applied to all.
+    ``applied_to`` is the id of the last story to which it has been applied, None once it has been applied to all.
     """
 
     source_id: int
@@ -38,7 +38,7 @@ def ranks_in_effect(connection: Connection) -> dict[int, int]:
 
 
 def listed_ranks(connection: Connection, limit: int | None = None) -> list[SourceRank]:
-    """Return up to ``limit`` ranks, highest first, including removed ones (``is_removed``)."""
+    """Return up to ``limit`` ranks, or all, highest first, including removed ones (``is_removed``)."""
     query = _rows().order_by(SOURCE_RANKS.c.rank.desc(), SOURCES.c.name).limit(limit)
     return [_rank(row) for row in connection.execute(query)]
 
@@ -49,8 +49,8 @@ def rank_of(connection: Connection, source_id: int) -> SourceRank | None:
     return None if row is None else _rank(row)
 
 
-def least_applied(connection: Connection) -> int | None:
-    """Return the number of the last story to which all ranks have been applied; None once all stories are done."""
+def rank_progress(connection: Connection) -> int | None:
+    """Return the id of the last story to which all ranks have been applied; None once all stories are done."""
     return connection.execute(select(func.min(SOURCE_RANKS.c.applied_to))).scalar()
 
 

@@ -1,6 +1,6 @@
 """The repairs in force: versions split off their stories, and stories merged into others.
 
-Both name articles by id, and may be older than any flag of these articles.
+Repairs name articles by id, and may be older than any flag of these articles.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ IS_SPLIT: Final[ColumnElement[bool]] = (
 
 
 class StoryPlace(NamedTuple):
-    """The story that shows and counts a flag. ``home_id`` is its story by lineage if that is merged into this one."""
+    """The story that shows and counts a flag. ``home_id`` is its story by lineage if that is another one, or None."""
 
     story_id: int
     home_id: int | None
@@ -39,13 +39,16 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
 
 
 def story_places(connection: Connection, homes: Collection[int]) -> dict[int, StoryPlace]:
-    """Return, for each story by lineage, where its flags are shown. The caller must hold ``Lock.FLAGS``."""
+    """Return, for each story by lineage, where its flags are shown. Missing stories are created.
+
+    The caller must hold ``Lock.FLAGS``.
+    """
     heads = _last_roots(connection, homes)
     stories = stories_by_root(connection, dict.fromkeys(heads.values()))
     return {home: StoryPlace(stories[heads[home]], home) if home in heads else StoryPlace(home, None) for home in homes}
 
 
-def shown_in(connection: Connection, story_id: int) -> int:
+def showing_story(connection: Connection, story_id: int) -> int:
     """Return the story that shows the flags of a story: itself, unless it is merged into another one."""
     # Most stories are not merged.
     if connection.execute(_merge_of(), {"this": story_id}).scalar() is None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, delete, insert
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
 from consumer.reviews.portable import Lock, acquire_lock
-from consumer.reviews.repairs.in_force import merged_stories, shown_in
+from consumer.reviews.repairs.in_force import merged_stories, showing_story
 from consumer.reviews.repairs.outcome import RepairRefused, write_repair_events
 from consumer.reviews.stories import Story, story, story_by_id
 from consumer.reviews.story_changes import move_flags
@@ -25,10 +25,10 @@ class MergedStories(NamedTuple):
 
 
 def merge(connection: Connection, story_id: int, into_id: int, person: Person, now_ms: int) -> MergedStories:
-    """Merge a story into another one. Raises ``RepairRefused``.
+    """Merge a story into another one. Raises ``RepairRefused``: ``gone`` or ``merged``.
 
-    The number of a merged story stands for the story that shows its flags, so merges cannot form a cycle. A
-    merge takes time in proportion to the number of flags in the first story.
+    The id of a merged story stands for the story that shows its flags, so merges cannot form a cycle. A merge takes
+    time in proportion to the number of flags in the first story.
     """
     acquire_lock(connection, Lock.FLAGS)
     merged, into = story(connection, story_id), story(connection, into_id)
@@ -46,10 +46,10 @@ def merge(connection: Connection, story_id: int, into_id: int, person: Person, n
 def undo_merge(connection: Connection, story_id: int, person: Person, now_ms: int) -> MergedStories:
     """Undo a merge, so that the story again shows its flags, and those of stories merged into it.
 
-    Raises ``RepairRefused``.
+    Raises ``RepairRefused``: ``gone``.
     """
     acquire_lock(connection, Lock.FLAGS)
-    merged, head = story_by_id(connection, story_id), story_by_id(connection, shown_in(connection, story_id))
+    merged, head = story_by_id(connection, story_id), story_by_id(connection, showing_story(connection, story_id))
     if merged is None or head is None or merged.story_id == head.story_id:
         raise RepairRefused("gone")
     connection.execute(delete(STORY_MERGES).where(STORY_MERGES.c.root_id == merged.root_id))

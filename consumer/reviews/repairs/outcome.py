@@ -20,9 +20,9 @@ is already split off. ``merged``: the stories are already one.
 class RepairRefused(Exception):  # noqa: N818  # named for the repair; it is not a failure
     """A repair was refused, and nothing was changed."""
 
-    def __init__(self, why: RepairRefusal) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, refusal: RepairRefusal) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
 
 
 def write_repair_events(connection: Connection, change: StoryChange, now_ms: int) -> None:

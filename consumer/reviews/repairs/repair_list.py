@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.repairs.in_force import merged_below
 from consumer.reviews.tables import FLAGS, PEOPLE, SOURCES, STORIES, STORY_MERGES, STORY_SPLITS
 
@@ -86,7 +86,7 @@ def _splits() -> Select[Any]:
     of_version = and_(
         FLAGS.c.article_id == STORY_SPLITS.c.article_id,
         FLAGS.c.version == STORY_SPLITS.c.version,
-        FLAGS.c.kind.in_(COPIES),
+        FLAGS.c.kind.in_(COPY_KINDS),
     )
     return (
         select(

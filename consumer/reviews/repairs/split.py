@@ -1,6 +1,6 @@
 """Splits a flagged version off its story, and undoes splits.
 
-The version becomes the root of a new story with its own copies. Its flag is not changed.
+The version becomes the root of a new story with its own copies. Its flag moves there with its state and its original.
 """
 
 from typing import Any, Literal
@@ -8,19 +8,22 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from consumer.reviews.flag_row import IN_FORCE
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.lineage import Descent, homes_of, move_with_copies, with_copies
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.people import Person
 from consumer.reviews.portable import Lock, acquire_lock
-from consumer.reviews.repairs.in_force import shown_in, split_versions
+from consumer.reviews.repairs.in_force import showing_story, split_versions
 from consumer.reviews.repairs.outcome import RepairRefusal, RepairRefused, write_repair_events
 from consumer.reviews.story_changes import home, stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_SPLITS
 
 
 def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
-    """Split the version of a flag off its story; return the story that shows the flag now. Raises ``RepairRefused``."""
+    """Split the version of a flag off its story; return the story that shows the flag now.
+
+    Raises ``RepairRefused`` for the reason that ``split_refusal`` returns.
+    """
     acquire_lock(connection, Lock.FLAGS)
     flag = _flag(connection, flag_id)
     why = _refusal(connection, flag)
@@ -37,7 +40,10 @@ def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> 
 
 
 def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
-    """Move a version back into its former story; return the story that shows it. Raises ``RepairRefused``."""
+    """Move a version back into its former story; return the story that shows it.
+
+    Raises ``RepairRefused``, ``gone``, if the flag is unknown or its version is not split off.
+    """
     acquire_lock(connection, Lock.FLAGS)
     flag = _flag(connection, flag_id)
     if flag is None:
@@ -54,15 +60,15 @@ def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int
     return _write_events(connection, flag, person, "merged", now_ms)
 
 
-def why_not_split(connection: Connection, flag_id: int) -> RepairRefusal | None:
+def split_refusal(connection: Connection, flag_id: int) -> RepairRefusal | None:
     """Return why a split would be refused, or None."""
     return _refusal(connection, _flag(connection, flag_id))
 
 
-def copies_with(connection: Connection, flag_id: int) -> int:
+def moving_copies(connection: Connection, flag_id: int) -> int:
     """Return how many other copies in force would move with a flag that is split off."""
     moving = with_copies(flag_id)
-    copies = (FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE), FLAGS.c.flag_id != flag_id)
+    copies = (FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE), FLAGS.c.flag_id != flag_id)
     counted = select(func.count()).where(FLAGS.c.flag_id.in_(select(moving.c.flag_id)), *copies)
     return connection.execute(counted).scalar_one()
 
@@ -76,7 +82,7 @@ def _flag(connection: Connection, flag_id: int) -> Row[Any] | None:
 def _refusal(connection: Connection, flag: Row[Any] | None) -> RepairRefusal | None:
     if flag is None:
         return "gone"
-    if flag.kind not in COPIES:
+    if flag.kind not in COPY_KINDS:
         return "kind"
     if split_versions(connection, [(flag.article_id, flag.version)]):
         return "split"
@@ -86,7 +92,7 @@ def _refusal(connection: Connection, flag: Row[Any] | None) -> RepairRefusal | N
         return "root"
     own_story_id = connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id == flag.article_id)).scalar()
     # The article's own story is merged into the story that shows the flag, so a split would change nothing.
-    return "merged" if own_story_id is not None and shown_in(connection, own_story_id) == flag.story_id else None
+    return "merged" if own_story_id is not None and showing_story(connection, own_story_id) == flag.story_id else None
 
 
 def _write_events(

@@ -122,7 +122,7 @@ def _open_flags(connection: Connection, flag_ids: Sequence[int]) -> list[_Flag]:
 
 
 def _reviewed_ids(connection: Connection, flags: Sequence[_Flag]) -> set[int]:
-    """Return the flags that somebody has decided, even if the decision was undone."""
+    """Return the flags that somebody has already decided, even if the decision was undone."""
     found: set[int] = set()
     for portion in portions([flag.flag_id for flag in flags]):
         found.update(connection.execute(select(REVIEWS.c.flag_id).where(REVIEWS.c.flag_id.in_(portion))).scalars())

@@ -13,8 +13,8 @@ from consumer.model.errors import DupwatchError
 from consumer.reviews import decisions
 from consumer.reviews.decisions import NOTE_CHARS_MAX
 from consumer.reviews.flag_row import STATES, State
-from consumer.reviews.kinds.rules import COPIES
-from consumer.reviews.portable import Lock, acquire_lock, portions, storable
+from consumer.reviews.kinds.rules import COPY_KINDS
+from consumer.reviews.portable import Lock, acquire_lock, portions, storable_text
 from consumer.reviews.story_changes import NO_FLAGS, home
 from consumer.reviews.tables import FLAGS, PEOPLE, REASONS, REVIEWS, SOURCES, STANDING_DECISIONS, STORIES
 from storage.clock import MS_PER_DAY
@@ -54,10 +54,10 @@ class StandingDecisionEnded(StandingError):  # noqa: N818  # named for the decis
 
 
 class OwnerDisabled(StandingError):  # noqa: N818  # named for the person
-    """The account of the owner is disabled."""
+    """The account of the person who would make the standing decision is disabled."""
 
 
-class NewStanding(NamedTuple):
+class NewStandingDecision(NamedTuple):
     """A standing decision to make: about a story, or about a source and the source it repeats."""
 
     decision: StandingOutcome
@@ -101,11 +101,11 @@ class StandingDecision:
 
     @property
     def subject(self) -> str:
-        """Its story or pair of sources, as the audit log names it."""
+        """The story or pair of sources, as the audit log names it."""
         return self.root_id if self.root_id is not None else f"{self.source} -> {self.original_source}"
 
     def is_in_force(self, now_ms: int) -> bool:
-        """Return whether it decides flags that arrive now."""
+        """Return whether the standing decision applies to flags that are stored now."""
         return self.undone_ms is None and now_ms < self.ends_ms
 
 
@@ -117,7 +117,7 @@ class ReopenedFlag(NamedTuple):
 
 
 class StandingRevocation(NamedTuple):
-    """A standing decision that was ended, the flags whose decisions were undone, and the number of decisions kept."""
+    """A standing decision that was ended, the flags whose decisions were undone, and the number of other decisions."""
 
     standing: StandingDecision
     reopened: list[ReopenedFlag]
@@ -132,7 +132,7 @@ class PairHistory(NamedTuple):
     wrong: int
 
 
-def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDecision:
+def begin(connection: Connection, new: NewStandingDecision, now_ms: int) -> StandingDecision:
     """Make a standing decision.
 
     Raises ``DuplicateStandingDecision``, ``TooManyStandingDecisions`` and ``OwnerDisabled``, and ``ValueError`` for an
@@ -161,7 +161,7 @@ def begin(connection: Connection, new: NewStanding, now_ms: int) -> StandingDeci
         "original_source_id": of_sources[1],
         "person_id": new.person_id,
         "reason_id": new.reason_id,
-        "note": storable(new.note, NOTE_CHARS_MAX),
+        "note": storable_text(new.note, NOTE_CHARS_MAX),
         "at_ms": now_ms,
         "ends_ms": new.ends_ms,
     }
@@ -244,7 +244,7 @@ def _successors(connection: Connection, empty: Mapping[int, str]) -> dict[int | 
     roots = {root_id: story_id for story_id, root_id in empty.items()}
     for portion in portions(roots):
         # The root of an empty story has turned out to be a copy. Its flag is in the other story.
-        copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPIES), FLAGS.c.released_ms.is_(None))
+        copies = (FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.released_ms.is_(None))
         columns = select(FLAGS.c.article_id, home()).where(*copies)
         for article_id, story_id in connection.execute(columns.order_by(FLAGS.c.flag_id.desc())):
             found[roots[article_id]] = story_id

@@ -79,7 +79,7 @@ STORIES: Final = Table(
 )
 """One row for each article that is or was the root of queue entries.
 
-``copies`` counts the flags in force. ``open_copies`` counts those of them that nobody has confirmed yet.
+``copies`` counts the flags in force. ``open_copies`` counts the undecided flags among them.
 """
 
 QUEUE_INDEXES: Final = (
@@ -89,10 +89,10 @@ QUEUE_INDEXES: Final = (
     ("sources", ("source_id", "original_source_id"), ()),
     ("story", ("story_id",), ("source_id", "original_source_id")),
 )
-"""Filters that may match many rows, and further columns to filter by. Each filter has one index per order.
+"""Filters that may match many rows: a name, the columns that must be equal, and further columns to filter by.
 
-An index begins with the columns that must be equal. The state, the kind and the sort key follow, and then the further
-columns, so that only the rows of a page itself are read.
+Each filter has one index per order. An index begins with the columns that must be equal. The state, the kind and the
+sort key follow, and then the further columns, so that only the rows of a page itself are read.
 """
 
 FLAGS: Final = Table(
@@ -161,7 +161,10 @@ BANK_MENTIONS: Final = Table(
     Column("form", String(7), nullable=False),
     Column("similarity", Double, nullable=False),
 )
-"""The items that a bank match names. Rows are only added: an item may join its bank after the article arrived."""
+"""The items that a bank match names.
+
+Rows are added and never changed. Later events may add rows, since an item may join its bank after the article arrived.
+"""
 
 PEOPLE: Final = Table(
     "people",
@@ -257,7 +260,7 @@ LOOKING: Final = Table(
     Column("person_id", ROW_ID, ForeignKey("people.person_id"), primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
 )
-"""Flags that people have open now."""
+"""Flags that people have opened and not left. ``claims.OPEN_MS`` says how long they count as open."""
 
 AUDIT: Final = Table(
     "audit",

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from consumer.reviews.tables.base import METADATA, NAME, ROW_ID
 
-FOR_SINK: Final = text("is_for_sink")
+IS_FOR_SINK: Final = text("is_for_sink")
 IS_FAILING: Final = text("failing_since_ms IS NOT NULL")
 
 OUTBOX: Final = Table(
@@ -34,7 +34,7 @@ OUTBOX: Final = Table(
     Column("payload", Text, nullable=False),
     # Whether it must still be sent to the sink.
     Column("is_for_sink", Boolean, nullable=False),
-    Index("ix_outbox_for_sink", "event_id", sqlite_where=FOR_SINK, postgresql_where=FOR_SINK),
+    Index("ix_outbox_for_sink", "event_id", sqlite_where=IS_FOR_SINK, postgresql_where=IS_FOR_SINK),
 )
 """Events to be delivered. Rows are written in the transaction of the change, under ``Lock.FLAGS``."""
 
@@ -79,7 +79,7 @@ DELIVERIES: Final = Table(
     Column("story_id", ROW_ID),
     # Null while an earlier event of the same story waits for the webhook.
     Column("due_ms", BigInteger),
-    # How often it was claimed. A process whose claim has expired finds another number here.
+    # How often it was claimed. A process that finds another number here has lost its claim.
     Column("tries", Integer, nullable=False, server_default="0"),
     # The time of the first failed attempt, and the HTTP status and error of the last one.
     Column("failing_since_ms", BigInteger),

@@ -14,10 +14,11 @@ import numpy.typing as npt
 PART_FLAGS_MAX: Final = 1 << 14
 """Flags per part, limited by the memory for merging and by flag numbers of 16 bits."""
 PAGE_ENTRIES: Final = 4_096
-"""Entries (pairs of a word and a flag) per page. A word never spans two pages."""
+"""The number of entries (pairs of a word and a flag) after which a page ends. A word never spans two pages."""
 _LEVEL: Final = 6
 _COUNT_BYTES: Final = 4
 _WIDTHS: Final = (8, 4, 2)
+"""The number of bytes of a word, of the number of its flags, and of a flag."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -93,7 +94,7 @@ def unpack_page(content: bytes) -> Entries:
     return Entries(np.repeat(np.cumsum(_numbers(steps)), times), sums - before)
 
 
-def flags_with(content: bytes, word: int) -> Numbers:
+def flags_with_word(content: bytes, word: int) -> Numbers:
     """Return the flags that have a word, given the page where it would be."""
     steps, counts, gaps = _planes_of(content)
     words = np.cumsum(_numbers(steps))
@@ -116,12 +117,12 @@ def is_among(numbers: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
 
 
 def pack_ids(ids: Numbers) -> bytes:
-    """Pack the numbers of a part's flags."""
+    """Pack the ids of a part's flags, in the order of their numbers."""
     return zlib.compress(_planes(np.diff(ids, prepend=0), 8), _LEVEL)
 
 
 def unpack_ids(content: bytes) -> Numbers:
-    """Return the numbers that ``pack_ids`` packed."""
+    """Return the ids that ``pack_ids`` packed."""
     return np.cumsum(_numbers(np.frombuffer(zlib.decompress(content), np.uint8).reshape(8, -1)))
 
 

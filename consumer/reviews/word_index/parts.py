@@ -29,7 +29,7 @@ from consumer.reviews.word_index.pages import (
     unpack_page,
 )
 
-MERGED_MIN: Final = 8
+MERGE_PARTS_MIN: Final = 8
 """The minimum number of parts of similar size to merge into one."""
 GONE_SHARE_MAX: Final = 1 / 8
 """The share of a part's flags that may be removed before it is rewritten."""
@@ -76,20 +76,23 @@ def add_part(connection: Connection, texts: Mapping[int, Collection[int]], now_m
     return len(flag_ids)
 
 
-def to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
-    """Return the parts to merge next: several, one to be rewritten, or none."""
+def parts_to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
+    """Return the parts to merge next: several, one to be rewritten, or none.
+
+    ``found`` must be in the order of ``parts``. Claimed parts are left out.
+    """
     free = [part for part in found if part.claimed_ms <= now_ms]
     for part in free:
         if part.is_mostly_gone:
             return [part.part_id]
-    for smallest, largest in pairwise((0, *(MERGED_MIN**power for power in range(1, 6)))):
+    for smallest, largest in pairwise((0, *(MERGE_PARTS_MIN**power for power in range(1, 6)))):
         chosen: list[IndexPart] = []
         for part in free:
             if smallest < part.flags <= min(largest, PART_FLAGS_MAX // 2):
                 if sum(each.flags for each in chosen) + part.flags > PART_FLAGS_MAX:
                     return [each.part_id for each in chosen]
                 chosen.append(part)
-        if len(chosen) >= MERGED_MIN:
+        if len(chosen) >= MERGE_PARTS_MIN:
             return [part.part_id for part in chosen]
     return []
 
@@ -138,7 +141,7 @@ def begin_merge(connection: Connection, part_ids: Sequence[int]) -> PartMerge:
 def merged_pages(merge: PartMerge, read: Callable[[int, int, int], Sequence[bytes]]) -> Iterator[IndexPage]:
     """Yield the pages of the merged part.
 
-    ``read`` returns the pages of a part that begin in a range of words.
+    ``read`` returns the pages of a part that begin in a range of words, like ``pages_between``.
     """
     rest = NO_ENTRIES
     for low, high in merge.ranges:
@@ -159,7 +162,7 @@ def pages_between(connection: Connection, part_id: int, low: int, high: int) -> 
 def replace_parts(
     connection: Connection, merge: PartMerge, pages: Sequence[IndexPage], until_ms: int, now_ms: int
 ) -> bool:
-    """Replace parts with the merged one, and return True; return False if another console has claimed them."""
+    """Replace parts with the merged one, and return True; return False if the claim until ``until_ms`` was lost."""
     these = SEARCH_PARTS.c.part_id.in_(merge.part_ids)
     still_claimed = (these, SEARCH_PARTS.c.claimed_ms == until_ms, SEARCH_PARTS.c.replaced_ms.is_(None))
     locked = select(SEARCH_PARTS.c.part_id).where(*still_claimed).with_for_update()
@@ -177,8 +180,8 @@ def ids_of(connection: Connection, part_id: int) -> Numbers:
     return unpack_ids(connection.execute(query).scalar_one())
 
 
-def leave(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
-    """Remove ``gone`` and decided flags from a part, and record that it was checked, unless the claim was lost."""
+def finish_check(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
+    """Remove ``gone`` and decided flags from a part, record the check, and end the claim, unless it was lost."""
     ids = ids_of(connection, part_id)
     ids[np.isin(ids, gone)] = 0
     ids[ids > 0] *= _are_undecided(connection, ids[ids > 0])

@@ -12,8 +12,8 @@ from consumer.reviews.flag_row import STATES, UNDECIDED, FlagRow, State, flag_ro
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.paging import Cursor
 from consumer.reviews.portable import ID_BYTES_MAX, portions
-from consumer.reviews.queries.scope import KEYS, NUMBERS, Hits, RowOrder, Scope
-from consumer.reviews.search import Count, RowBatch, branches, read_rows, united
+from consumer.reviews.queries.scope import KEYS, SINGLE_VALUE_COLUMNS, Hits, RowOrder, Scope
+from consumer.reviews.search import Count, RowBatch, branches, read_rows, union_of
 from consumer.reviews.sources import source_id
 from consumer.reviews.tables import FLAGS
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, is_among
@@ -21,7 +21,10 @@ from consumer.reviews.word_index.text_hits import text_hits
 from consumer.reviews.word_index.words import Terms
 
 IDS_MAX: Final = 1_000
-"""Flags found by an article's id, and by an original's. If more ids begin with a text, only equal ids are found."""
+"""The maximum number of flags found by their article's id, and of flags found by their original's id.
+
+If more flags have an id that begins with the text, only equal ids are found.
+"""
 BEGINNING_MIN: Final = 3
 """Minimum length of a search text that may also match the beginning of an id."""
 _WALKED_FIRST: Final = 500
@@ -120,9 +123,9 @@ def _batch_of_ids(
 def _places(
     connection: Connection, scope: Scope, row_order: RowOrder, rows_max: int, cursor: Cursor | None, flag_ids: Numbers
 ) -> tuple[list[_Place], Cursor | None]:
-    """Return the places of those flags that are in a scope, and where the scan stopped, if it did.
+    """Return the places, in order, of those flags that are in a scope and after a cursor.
 
-    If there are more than ``rows_max`` places, even more may follow.
+    Also return where the scan stopped, if it did. If there are more than ``rows_max`` places, even more may follow.
     """
     if len(flag_ids) > search.SORTED_MAX:
         return _walk(connection, scope, row_order, rows_max, cursor, flag_ids)
@@ -136,7 +139,7 @@ def _places_in_scope(
 ) -> Iterator[_Place]:
     """Yield the places of the given flags that are in a scope and after a cursor."""
     start = None if cursor is None else (cursor.key, cursor.row_id)
-    columns = ("flag_id", "kind", "state", *NUMBERS, *KEYS)
+    columns = ("flag_id", "kind", "state", *SINGLE_VALUE_COLUMNS, *KEYS)
     for portion in portions(flag_ids.tolist()):
         # By number alone: with a condition on the state, SQLite would read all flags in that state.
         query = select(*(FLAGS.c[name] for name in columns)).where(FLAGS.c.flag_id.in_(portion))
@@ -151,7 +154,7 @@ def _is_in(scope: Scope, row: RowMapping) -> bool:
         row["flag_id"] not in scope.without
         and row["state"] in (scope.states or STATES)
         and row["kind"] in (scope.kinds or KINDS)
-        and all(getattr(scope, name) in {None, row[name]} for name in NUMBERS)
+        and all(getattr(scope, name) in {None, row[name]} for name in SINGLE_VALUE_COLUMNS)
         and all(scope.range(key).contains(row[key]) for key in KEYS)
     )
 
@@ -164,18 +167,21 @@ def _walk(
     cursor: Cursor | None,
     flag_ids: Numbers | None,
 ) -> tuple[list[_Place], Cursor | None]:
-    """Scan a scope for many flags, or (None) for all. Return their first places, and where the scan stopped, if so."""
+    """Scan a scope for many flags, or (None) for all. Return their first places, and where the scan stopped.
+
+    The second value is None if the scan reached the end.
+    """
     places: list[_Place] = []
     walked, size = 0, _WALKED_FIRST
     while len(places) <= rows_max and walked < search.EXAMINED_MAX:
         conditions = [
-            *scope.within("certainty"),
-            *scope.within("arrived_ms"),
+            *scope.range_conditions("certainty"),
+            *scope.range_conditions("arrived_ms"),
             *(row_order.after_cursor() if cursor else []),
         ]
         if scope.story_id is not None:
             conditions += scope.source_conditions(FLAGS)
-        some = united(branches(scope, row_order, conditions, size))
+        some = union_of(branches(scope, row_order, conditions, size))
         query = select(some.c[row_order.by], some.c.flag_id).order_by(*row_order.order_by_columns(some)).limit(size)
         values = scope.values() | (row_order.cursor_values(cursor) if cursor else {})
         rows = [_Place(*row) for row in connection.execute(query, values)]

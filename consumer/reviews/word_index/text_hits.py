@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from consumer.reviews.tables import SEARCH_PAGES, SEARCH_PARTS
-from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, flags_with, unpack_ids
+from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, flags_with_word, unpack_ids
 from consumer.reviews.word_index.words import Terms
 
 
@@ -33,7 +33,7 @@ def text_hits(connection: Connection, terms: Terms) -> TextHits:
 
 
 def _flags_with_all(connection: Connection, ids: Mapping[int, Numbers], words: Sequence[int]) -> Numbers:
-    """Return the flags that have all words, given the flags of each part."""
+    """Return the flags that have all words, given the flags of each part. Without words, there are none."""
     masks = {part_id: np.ones(len(of_part), np.bool_) for part_id, of_part in ids.items() if words}
     for word in words:
         last = (
@@ -47,7 +47,7 @@ def _flags_with_all(connection: Connection, ids: Mapping[int, Numbers], words: S
             select(SEARCH_PARTS.c.part_id, last).where(SEARCH_PARTS.c.part_id.in_(list(masks)))
         ):
             has_word = np.zeros(len(ids[part_id]), np.bool_)
-            has_word[NO_NUMBERS if content is None else flags_with(content, word)] = True
+            has_word[NO_NUMBERS if content is None else flags_with_word(content, word)] = True
             masks[part_id] &= has_word
         masks = {part_id: mask for part_id, mask in masks.items() if mask.any()}
         if not masks:

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from consumer.reviews.flag_row import UNDECIDED
-from consumer.reviews.portable import insert_or, portions
+from consumer.reviews.portable import dialect_insert, portions
 from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpack_ids
 
@@ -18,8 +18,8 @@ LEASE_MS: Final = 120_000
 TRIES_MAX: Final = 3
 """How many times a flag is tried in all if the store does not have its text."""
 RETRY_MS: Final = 3_600_000
-"""The time between these attempts."""
-LOOKED_AT_MAX: Final = 20_000
+"""The time between two such attempts."""
+IDS_EXAMINED_MAX: Final = 20_000
 """Flag numbers examined at a time for flags that are neither indexed nor waiting."""
 
 
@@ -45,7 +45,7 @@ class IndexClaim(NamedTuple):
 def queue_for_indexing(connection: Connection, flag_ids: Collection[int]) -> None:
     """Queue flags for indexing soon, including those that are already indexed or waiting."""
     if flag_ids:
-        insert = insert_or(connection, SEARCH_WAITING)
+        insert = dialect_insert(connection, SEARCH_WAITING)
         again = insert.on_conflict_do_update(index_elements=["flag_id"], set_={"due_ms": 0, "tries": 0})
         connection.execute(again, [{"flag_id": flag_id, "due_ms": 0, "tries": 0} for flag_id in flag_ids])
 
@@ -61,7 +61,7 @@ def is_any_due(connection: Connection, now_ms: int) -> bool:
 
 
 def claim(connection: Connection, now_ms: int) -> IndexClaim:
-    """Claim waiting flags, the latest first, since people search for recent ones."""
+    """Claim up to ``CLAIMED_MAX`` waiting flags, the latest first, since people search for recent ones."""
     # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
     chosen = _due(now_ms).order_by(SEARCH_WAITING.c.flag_id.desc()).limit(CLAIMED_MAX).with_for_update(skip_locked=True)
     flag_ids = connection.execute(chosen).scalars().all()
@@ -96,7 +96,7 @@ def end(connection: Connection, claimed: IndexClaim, missing: Collection[int], n
     return given_up
 
 
-def indexed_ids(connection: Connection) -> Numbers:
+def indexed_or_waiting_ids(connection: Connection) -> Numbers:
     """Return the flags that are indexed or waiting, in ascending order."""
     parts = connection.execute(select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.replaced_ms.is_(None))).scalars()
     waiting = connection.execute(select(SEARCH_WAITING.c.flag_id)).scalars()
@@ -104,15 +104,15 @@ def indexed_ids(connection: Connection) -> Numbers:
     return np.unique(found)
 
 
-def wait_where_missing(connection: Connection, after_id: int, known: Numbers) -> int | None:
+def queue_missing(connection: Connection, after_id: int, known: Numbers) -> int | None:
     """Queue undecided flags that are not ``known``; return the id to continue from, None at the end.
 
-    Examines ``LOOKED_AT_MAX`` ids after ``after_id``.
+    Examines ``IDS_EXAMINED_MAX`` ids after ``after_id``.
     """
     last_id = connection.execute(select(func.max(FLAGS.c.flag_id))).scalar() or 0
     if after_id >= last_id:
         return None
-    end_id = after_id + LOOKED_AT_MAX
+    end_id = after_id + IDS_EXAMINED_MAX
     # By number alone: with a condition on the state, SQLite would read all flags in that state.
     some = select(FLAGS.c.flag_id, FLAGS.c.state).where(FLAGS.c.flag_id > after_id, FLAGS.c.flag_id <= end_id)
     undecided = np.fromiter((row[0] for row in connection.execute(some) if row[1] in UNDECIDED), np.int64)

@@ -124,7 +124,7 @@ def test_many_events_are_sent_batch_by_batch(consoles: Consoles) -> None:
 
 def test_what_was_sent_and_not_noted_is_sent_again(consoles: Consoles, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the process itself after an error, and by another one once the lease of a killed one is over."""
-    noted, away = sink_events.sent, [True, True]
+    noted, away = sink_events.mark_events_sent, [True, True]
 
     def failing(connection: Connection, event_ids: Sequence[int]) -> None:
         if away:
@@ -132,7 +132,7 @@ def test_what_was_sent_and_not_noted_is_sent_again(consoles: Consoles, monkeypat
             raise DatabaseUnavailable("gone")
         noted(connection, event_ids)
 
-    monkeypatch.setattr(sink_events, "sent", failing)
+    monkeypatch.setattr(sink_events, "mark_events_sent", failing)
     consoles.append("story", "story")
     killed, other = consoles.sender(), consoles.sender()
     for _ in range(2):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.console.app import ROUTES
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from tests.unit.console.desks import Office, decide, office
 from tests.unit.console.newsroom import article
 from tests.unit.console.serving import Answer
@@ -23,7 +23,7 @@ STORABLE = "wire\x1b[31m\t\u202e"
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Office]:
     """A console with a flag, over each kind of database."""
     if request.param == "postgresql":
-        database = opened_database(*request.getfixturevalue("postgres_database"))
+        database = open_database(*request.getfixturevalue("postgres_database"))
     else:
         database = database_in(tmp_path)
     with office(database) as opened:

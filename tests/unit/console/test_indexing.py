@@ -8,7 +8,7 @@ from sqlalchemy import delete, update
 from consumer.console.intake.indexing import Indexer, IndexerDependencies, clear_index
 from consumer.console.intake.intake import ConsoleStopped
 from consumer.reviews import queue
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, open_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.queue import Filters
 from consumer.reviews.tables import SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
@@ -126,13 +126,13 @@ def test_small_parts_become_a_large_one(index: Index) -> None:
     """Nothing is lost or found twice, whoever searches while it happens."""
     ann = add_person(index.database, "Ann").person_id
     ids = []
-    for n in range(parts.MERGED_MIN):
+    for n in range(parts.MERGE_PARTS_MIN):
         ids.append(index.flag(f"copy-{n}", f"word nummer{n} " + " ".join(f"w{n * i}" for i in range(30))))
         index.work()
         assert len(index.found("word")) == n + 1
     assert part_count(index) == 1
-    assert number_of(index.database, SEARCH_PARTS) == parts.MERGED_MIN + 1
-    for n in range(parts.MERGED_MIN):
+    assert number_of(index.database, SEARCH_PARTS) == parts.MERGE_PARTS_MIN + 1
+    for n in range(parts.MERGE_PARTS_MIN):
         assert index.found(f"nummer{n}") == [f"copy-{n}"]
     index.clock.pass_s(61)
     index.work()
@@ -152,7 +152,7 @@ def test_merging_by_ranges_of_words_is_merging(index: Index, monkeypatch: pytest
     """Pages that do not fit into memory together are merged one after the other."""
     monkeypatch.setattr(parts, "PAGES_AT_ONCE", 2)
     monkeypatch.setattr("consumer.reviews.word_index.pages.PAGE_ENTRIES", 10)
-    texts = {f"copy-{n}": [f"w{(n * 7 + i * i) % 90}" for i in range(30)] for n in range(parts.MERGED_MIN)}
+    texts = {f"copy-{n}": [f"w{(n * 7 + i * i) % 90}" for i in range(30)] for n in range(parts.MERGE_PARTS_MIN)}
     for name, words in texts.items():
         index.flag(name, " ".join(words))
         index.work()
@@ -163,7 +163,7 @@ def test_merging_by_ranges_of_words_is_merging(index: Index, monkeypatch: pytest
 
 def test_flags_of_another_version_are_found_and_indexed(address: Address) -> None:  # noqa: F811  # a fixture
     """A database of the release before has flags and no index. Opening it reads none of them."""
-    opened = opened_database(*address)
+    opened = open_database(*address)
     index = Index(opened)
     for n in range(3):
         index.flag(f"copy-{n}", "word")
@@ -172,7 +172,7 @@ def test_flags_of_another_version_are_found_and_indexed(address: Address) -> Non
         for table in (SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING):
             connection.execute(delete(table))
     opened.close()
-    again = opened_database(*address)
+    again = open_database(*address)
     assert number_of(again, SEARCH_WAITING) == 0
     kept = Index(again, index.articles)
     kept.work()

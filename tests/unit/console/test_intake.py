@@ -22,7 +22,7 @@ from consumer.reviews.queue import Filters
 from consumer.reviews.ranking.preferred import preferred_members
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks
 from consumer.reviews.sources import source_ids
-from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin, end
+from consumer.reviews.standing.standing_decisions import NewStandingDecision, StandingOutcome, begin, end
 from consumer.reviews.tables import OUTBOX
 from consumer.telemetry.metrics.console import EventSkipped, EventsTaken, FlagsDecided, FloodsStarted, QueueCounted
 from storage.errors import StoreUnavailable
@@ -249,7 +249,7 @@ def test_nothing_comes_in_while_the_outbox_has_no_room(database: Database) -> No
 def stand(database: Database, outcome: StandingOutcome, **about: object) -> None:
     """Let somebody decide what still comes."""
     ann = add_person(database, "Ann").person_id
-    new = NewStanding(outcome, ann, NOW_MS + 1_000, "", **about)  # type: ignore[arg-type]
+    new = NewStandingDecision(outcome, ann, NOW_MS + 1_000, "", **about)  # type: ignore[arg-type]
     database.write(lambda c: begin(c, new, NOW_MS))
 
 

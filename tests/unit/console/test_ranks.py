@@ -11,7 +11,7 @@ from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
 from consumer.reviews.database import Database
 from consumer.reviews.ranking import rank_changes
-from consumer.reviews.ranking.ranks import least_applied, listed_ranks
+from consumer.reviews.ranking.ranks import listed_ranks, rank_progress
 from tests.stored_texts import StoreOfTexts
 from tests.unit.console.archives import Archive
 from tests.unit.console.desks import Office, office, page
@@ -202,8 +202,8 @@ def test_a_start_takes_over_the_configuration_once(database: Database) -> None:
     assert not first.work()
     assert not second.work()
     assert [(each.source, each.rank) for each in read(database, listed_ranks)] == [("xinhua", 1)]
-    assert read(database, least_applied) is None
+    assert read(database, rank_progress) is None
     assert not RankUpdates(database, {}, lambda: BEGAN_MS, lambda: False).work()
-    assert read(database, least_applied) is not None, "the outbox is full, and each story may have an event"
+    assert read(database, rank_progress) is not None, "the outbox is full, and each story may have an event"
     assert not RankUpdates(database, {}, lambda: BEGAN_MS).work()
     assert read(database, listed_ranks) == []

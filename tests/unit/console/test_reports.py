@@ -12,7 +12,7 @@ from consumer.console.pages.review_evaluation import evaluation_of
 from consumer.console.pages.text_differences import PART_CHARS_MAX
 from consumer.reviews import audit
 from consumer.reviews.audit import AuditFilters
-from consumer.reviews.pairs.reports import latest, undo
+from consumer.reviews.pairs.reports import latest_reports, undo
 from consumer.reviews.tables import METADATA
 from storage.errors import StoreUnavailable
 from tests.stored_texts import SETTINGS, StoreOfTexts
@@ -56,7 +56,7 @@ class Desk:
     def reports(self) -> int:
         """How many reports are in force."""
         with self.office.served.database.read_connection() as connection:
-            return len(latest(connection, 100))
+            return len(latest_reports(connection, 100))
 
     def audited(self) -> list[tuple[str, str, str, str]]:
         """Who reported and undid what, the first entry first."""

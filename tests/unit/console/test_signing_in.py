@@ -7,9 +7,9 @@ import pytest
 
 from consumer.console.guessing import KNOWN_ADDRESS_MS, NAME_LIMIT_FACTOR
 from consumer.reviews import audit, passwords, people
-from consumer.reviews.attempts import FORGOTTEN_MS
+from consumer.reviews.attempts import FORGET_AFTER_MS
 from consumer.reviews.audit import AuditEntry, AuditFilters
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from tests.unit.console.serving import PASSWORD, Answer, Browser, Served, served
 from tests.unit.reviews.made import at_once
 
@@ -199,7 +199,7 @@ def test_two_consoles_on_a_host_do_not_take_each_others_cookies(tmp_path: Path, 
         consoles = []
         for folder in folders:
             folder.mkdir()
-            database = opened_database(f"sqlite:///{folder / 'console.db'}")
+            database = open_database(f"sqlite:///{folder / 'console.db'}")
             consoles.append(running.enter_context(served(database, is_tls=is_tls)))
         browsers = [console.browser() for console in consoles]
         browsers[1].cookies = browsers[0].cookies
@@ -295,7 +295,7 @@ def test_an_address_is_known_for_a_month(tmp_path: Path) -> None:
             for guess in range(2 * NAME_LIMIT_FACTOR):
                 guessed(console, "Ann", f"10.0.0.{guess}")
             assert guessed(console, "Ann", "10.0.1.1", PASSWORD).status == status
-            console.clock.pass_s(2 * FORGOTTEN_MS / 1_000)
+            console.clock.pass_s(2 * FORGET_AFTER_MS / 1_000)
 
 
 def test_guessing_is_slowed_by_address(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_receiver_that_was_away_gets_everything(database: Database) -> None:
     webhook = found(database, hook)
     assert (webhook.waiting, webhook.off_ms, webhook.last_status) == (8, None, None)
     assert webhook.failure is not None
-    assert webhook.failure.why.startswith("connection ")
+    assert webhook.failure.error.startswith("connection ")
     assert len(receiver.received) == 4
     with serving(receiver):
         post.pass_time(HOUR_S, 60)

@@ -13,7 +13,7 @@ from consumer.doctor.console import check_flags, check_rights, check_tables, con
 from consumer.doctor.examination import checks_of
 from consumer.doctor.finding import Finding, examine, sentence
 from consumer.model.errors import ConfigError
-from consumer.reviews.database import Database, TableVersions, opened_database, table_versions
+from consumer.reviews.database import Database, TableVersions, open_database, table_versions
 from consumer.wiring import console_store
 from tests.unit.reviews.conftest import address, database, with_tables  # noqa: F401  # fixtures
 from tests.unit.reviews.made import Address
@@ -81,7 +81,7 @@ def test_the_database_of_a_console(tmp_path: Path) -> None:
     ((status, found),) = said(check_tables(section))
     assert (status, "has no tables yet" in found) == ("ok", True)
     assert path.read_bytes() == b""
-    opened = opened_database(section.database)
+    opened = open_database(section.database)
     assert [status for status, _ in said(check_tables(section))] == ["ok"]
     with opened.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))

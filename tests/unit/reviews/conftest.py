@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, open_database
 from deploy.local.postgres import Postgres
 from tests.postgres_server import ReusedDatabase, new_database
 from tests.shared_statements import shared_statements
@@ -33,7 +33,7 @@ class LentDatabases:
 
     def _new(self) -> ReusedDatabase:
         made = self._made.enter_context(new_database(self._server))
-        opened_database(*made).close()
+        open_database(*made).close()
         return ReusedDatabase(made)
 
 
@@ -68,7 +68,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]
 @pytest.fixture
 def database(address: Address) -> Iterator[Database]:
     """An empty database with its tables."""
-    opened = opened_database(*address)
+    opened = open_database(*address)
     yield opened
     opened.close()
 
@@ -76,6 +76,6 @@ def database(address: Address) -> Iterator[Database]:
 @pytest.fixture
 def second(address: Address, database: Database) -> Iterator[Database]:
     """The same database, as another process has it."""
-    opened = opened_database(*address)
+    opened = open_database(*address)
     yield opened
     opened.close()

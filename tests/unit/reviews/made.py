@@ -16,10 +16,10 @@ from consumer.model.bank_match import BankMatchEvent
 from consumer.model.near_miss import NearMiss
 from consumer.model.verdict import BankMention, EndedBefore, Verdict
 from consumer.reviews import people
-from consumer.reviews.database import Database, opened_database
+from consumer.reviews.database import Database, open_database
 from consumer.reviews.flag_events import IntakeCounts, add_events
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, FlagRow, flag_row, flag_rows, tally
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.kinds.side_entries import add_bank_matches, add_ended_before, add_near_misses
 from consumer.reviews.tables import FLAGS, METADATA, STORIES, TALLY
 from consumer.reviews.word_index.words import WordCutter
@@ -44,7 +44,7 @@ def _empty_database() -> bytes:
     """Return a file with all tables: making them takes longer than most tests."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "console.db"
-        opened_database(f"sqlite:///{path}").close()
+        open_database(f"sqlite:///{path}").close()
         return path.read_bytes()
 
 
@@ -57,7 +57,7 @@ def empty_database(folder: Path) -> Address:
 
 def database_in(folder: Path) -> Database:
     """Open an empty database in a folder."""
-    return opened_database(*empty_database(folder))
+    return open_database(*empty_database(folder))
 
 
 def flagged(
@@ -203,7 +203,7 @@ def check_counts(database: Database) -> None:
         counted = tally(connection)
     for story in stories:
         own = [flag for flag in flags if flag.story_id == story.story_id]
-        copies = [flag.state for flag in own if flag.kind in COPIES]
+        copies = [flag.state for flag in own if flag.kind in COPY_KINDS]
         assert story.copies == sum(state in IN_FORCE for state in copies), story
         assert story.open_copies == sum(state in UNDECIDED for state in copies), story
         if own:

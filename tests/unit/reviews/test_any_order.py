@@ -22,7 +22,7 @@ from consumer.reviews.repairs import merge, split
 from consumer.reviews.repairs.outcome import RepairRefused
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing.application import apply
-from consumer.reviews.standing.standing_decisions import NewStanding, StandingOutcome, begin, in_force
+from consumer.reviews.standing.standing_decisions import NewStandingDecision, StandingOutcome, begin, in_force
 from consumer.reviews.tables import FLAGS, REVIEWS, STORIES, STORY_MERGES, STORY_SPLITS
 from tests.examples import examples
 from tests.unit.reviews.made import (
@@ -294,7 +294,7 @@ def test_counts_hold_while_standing_decisions_decide(
     cleared(database)
     ann = write(database, people.add_person, "Ann", "reviewer", NOW_MS).person_id
     sources = write(database, source_ids, "ab")
-    new = NewStanding(outcome, ann, NOW_MS + 9, "", sources=(sources["a"], sources["b"]))
+    new = NewStandingDecision(outcome, ann, NOW_MS + 9, "", sources=(sources["a"], sources["b"]))
     write(database, begin, new, NOW_MS)
     decided = 0
     for batch in batches:

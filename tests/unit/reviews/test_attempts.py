@@ -3,8 +3,8 @@
 from functools import partial
 
 from consumer.reviews.attempts import (
-    FORGOTTEN_MS,
-    LONGEST_WAIT_MS,
+    FORGET_AFTER_MS,
+    WAIT_MS_MAX,
     AttemptLimit,
     PendingAttempt,
     begin,
@@ -50,7 +50,7 @@ def test_waits_double_from_the_last_free_attempt_on(database: Database) -> None:
         found.append(fail(database, at_ms=at_ms))
         at_ms += found[-1]
     assert found[:7] == [0, 0, 0, 1_000, 2_000, 4_000, 8_000]
-    assert found[-3:] == [LONGEST_WAIT_MS] * 3
+    assert found[-3:] == [WAIT_MS_MAX] * 3
 
 
 def test_an_attempt_waits_for_its_time(database: Database) -> None:
@@ -68,7 +68,7 @@ def test_a_clock_that_was_set_back_locks_nobody_out(database: Database) -> None:
     """No wait is longer than the longest one."""
     for _ in range(FAILURES_MAX):
         fail(database, at_ms=NOW_MS + 10**12)
-    assert waits(database) == LONGEST_WAIT_MS
+    assert waits(database) == WAIT_MS_MAX
 
 
 def test_what_did_not_fail_is_taken_back(database: Database) -> None:
@@ -106,7 +106,7 @@ def test_time_and_success_make_forget(database: Database) -> None:
     bob = AttemptLimit("name:bob", FAILURES_MAX)
     for _ in range(FAILURES_MAX):
         fail(database, bob)
-    assert [fail(database, bob, NOW_MS + FORGOTTEN_MS) for _ in range(FAILURES_MAX)] == [0, 0, 0]
+    assert [fail(database, bob, NOW_MS + FORGET_AFTER_MS) for _ in range(FAILURES_MAX)] == [0, 0, 0]
     assert number_of(database, SIGN_IN_FAILURES) == 1
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from consumer.model.errors import ConfigError
 from consumer.reviews import database as database_module
 from consumer.reviews import idle_connections, queue
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable, open_database
 from consumer.reviews.discussion import history
 from consumer.reviews.flag_row import STATES, tally
 from consumer.reviews.kinds.rules import KINDS
@@ -64,7 +64,7 @@ def test_opening_again_changes_nothing(address: Address, database: Database) -> 
     """What is stored is there."""
     with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name="kept"))
-    opened_database(*address).close()
+    open_database(*address).close()
     assert source_names(database) == ["kept"]
 
 
@@ -93,7 +93,7 @@ def earlier_database(address: Address, monkeypatch: pytest.MonkeyPatch, revision
     """Return a database of an earlier version, with what was decided then."""
     with monkeypatch.context() as patch:
         patch.setattr(database_module, "migrate", partial(migrated_to, revision))
-        earlier = opened_database(*address)
+        earlier = open_database(*address)
     with earlier.write_transaction() as connection:
         for statement in EARLIER:
             connection.execute(text(statement))
@@ -103,7 +103,7 @@ def earlier_database(address: Address, monkeypatch: pytest.MonkeyPatch, revision
 def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what was decided then; what has come since can be used."""
     earlier_database(address, monkeypatch, "0002").close()
-    database = opened_database(*address)
+    database = open_database(*address)
     (said,) = read(database, history, 1)
     assert (said.decision, said.text, said.reason) == ("wrong", "Why.", None)
     reason = write(database, add_reason, "Timetable")
@@ -115,7 +115,7 @@ def test_a_database_of_an_earlier_version_goes_on(address: Address, monkeypatch:
     marks = (FileMark(1, 7, "ab"),)
     assert write(database, move_marks, "file", (), marks)
     assert read(database, marks_of, "file") == marks
-    assert read(database, reports.latest, 1) == []
+    assert read(database, reports.latest_reports, 1) == []
     database.close()
 
 
@@ -124,7 +124,7 @@ def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatc
     earlier = earlier_database(address, monkeypatch, "0006")
     with earlier.write_transaction() as connection:
         connection.execute(text("UPDATE tally SET flags = 1 WHERE kind = 'flag' AND state = 'wrong'"))
-    database = opened_database(*address)
+    database = open_database(*address)
     assert rows_of(earlier)["a"].state == "wrong"
     of_kind = EARLIER[2].replace("VALUES (1, 'flag', 'a'", "VALUES (:number, :kind, 'b'")
     for opened, kinds in ((earlier, KINDS[:2]), (database, KINDS[2:])):
@@ -147,7 +147,7 @@ def test_a_database_without_the_later_kinds_goes_on(address: Address, monkeypatc
 
 def test_processes_that_open_a_new_database_at_once(address: Address) -> None:
     """One makes the tables, and the others wait for it."""
-    for opened in at_once([lambda: opened_database(*address)] * 6):
+    for opened in at_once([lambda: open_database(*address)] * 6):
         assert number_of(opened, TALLY) == len(KINDS) * len(STATES)
         opened.close()
 
@@ -157,7 +157,7 @@ def test_a_newer_database_is_refused(address: Address, database: Database) -> No
     with database.write_transaction() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(ConfigError, match="a newer dupwatch has changed it"):
-        opened_database(*address)
+        open_database(*address)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_newer_database_is_refused(address: Address, database: Database) -> No
 def test_addresses_that_are_none(url: str, said: str) -> None:
     """Each is refused with what to write."""
     with pytest.raises(ConfigError, match=said) as refused:
-        opened_database(url)
+        open_database(url)
     assert "secret" not in str(refused.value)
 
 
@@ -193,13 +193,13 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader, " * 1_000)
     with pytest.raises(ConfigError, match="is not a SQLite database"):
-        opened_database(f"sqlite:///{path}")
+        open_database(f"sqlite:///{path}")
     assert path.read_text().startswith("Dear reader")
 
 
 def test_a_new_file_is_its_owners(tmp_path: Path) -> None:
     """Others of the machine do not read it."""
-    opened_database(f"sqlite:///{tmp_path / 'console.db'}").close()
+    open_database(f"sqlite:///{tmp_path / 'console.db'}").close()
     for path in tmp_path.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -208,7 +208,7 @@ def test_without_the_package_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> 
     """It is said how to install it."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=re.escape(install_command("console-postgresql"))):
-        opened_database("postgresql://me@127.0.0.1/x")
+        open_database("postgresql://me@127.0.0.1/x")
 
 
 def test_what_an_error_leaves_was_never_written(database: Database) -> None:
@@ -319,7 +319,7 @@ def test_a_conflict_that_stays_ends(database: Database, hasty: Database, monkeyp
 def hasty(address: Address, database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """The same database as another process has it, which waits for others for a moment only."""
     monkeypatch.setattr(database_module, "WAIT_MS", 50)
-    opened = opened_database(*address)
+    opened = open_database(*address)
     yield opened
     opened.close()
 
@@ -328,7 +328,7 @@ def test_more_threads_than_connections_wait_for_one(address: Address, monkeypatc
     """Where none is given back in time, the database counts as away."""
     monkeypatch.setattr(database_module, "CONNECTIONS_MAX", 1)
     monkeypatch.setattr(database_module, "_POOL_S", 0.05)
-    database = opened_database(*address)
+    database = open_database(*address)
     with database.read_connection(), pytest.raises(DatabaseUnavailable, match="in use"), database.read_connection():
         pass
     database.check()
@@ -344,7 +344,7 @@ def test_a_locked_file_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytes
     """Another program has it for itself."""
     path = tmp_path / "console.db"
     monkeypatch.setattr(database_module, "WAIT_MS", 50)
-    database = opened_database(f"sqlite:///{path}")
+    database = open_database(f"sqlite:///{path}")
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseUnavailable, match="locked"), database.write_transaction():
@@ -360,7 +360,7 @@ def test_a_locked_file_is_away_and_comes_back(tmp_path: Path, monkeypatch: pytes
 def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[..., Postgres]) -> None:
     """Connections that died with it are replaced, and nobody notices."""
     server = own_postgres()
-    database = opened_database(server.url("postgres"), server.password)
+    database = open_database(server.url("postgres"), server.password)
     with database.write_transaction() as connection:
         connection.execute(insert(SOURCES).values(name="before"))
 
@@ -375,7 +375,7 @@ def test_a_server_that_is_killed_is_away_and_comes_back(own_postgres: Callable[.
         with pytest.raises(DatabaseUnavailable):
             call()
     with pytest.raises(DatabaseUnavailable):
-        opened_database(server.url("postgres"), server.password)
+        open_database(server.url("postgres"), server.password)
     server.start()
     assert source_names(database) == ["before"]
     server.kill9()
@@ -389,7 +389,7 @@ def test_connections_that_died_while_idle_are_replaced(
     postgres_database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A moment after their last use, without asking the server each time."""
-    database, other = (opened_database(*postgres_database) for _ in range(2))
+    database, other = (open_database(*postgres_database) for _ in range(2))
     dialect, pings = database._engine.dialect, []
     ping = dialect.do_ping
 
@@ -419,7 +419,7 @@ def test_connections_that_died_while_idle_are_replaced(
 @pytest.mark.servers
 def test_what_is_read_often_is_prepared(postgres_database: PostgresDatabase) -> None:
     """So that the server does not plan it again each time."""
-    database = opened_database(*postgres_database)
+    database = open_database(*postgres_database)
     for _ in range(9):
         source_names(database)
     with database.read_connection() as connection:
@@ -430,10 +430,10 @@ def test_what_is_read_often_is_prepared(postgres_database: PostgresDatabase) -> 
 
 _KILLED = """
 import sys
-from consumer.reviews.database import opened_database
+from consumer.reviews.database import open_database
 from consumer.reviews.flag_events import add_events
 from tests.unit.reviews.made import flagged, released
-database = opened_database(*(word or None for word in sys.argv[1:3]))
+database = open_database(*(word or None for word in sys.argv[1:3]))
 for number in range(int(sys.argv[3]), 100_000):
     flags = [flagged(f"{number}-{n}", f"{number - 1}-{n}" if number % 5 else f"root-{n}") for n in range(20)]
     events = [*flags, *map(released, flags[::7])]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from consumer.reviews import attempts, audit, discussion, queue, sending, sessions, stories
-from consumer.reviews.database import Connection, Database, opened_database
+from consumer.reviews.database import Connection, Database, open_database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.discussion import add_note, history
 from consumer.reviews.flag_events import FlagSources, set_sources, sources_missing
@@ -19,7 +19,7 @@ from consumer.reviews.pairs import reports, reviewed_pairs
 from consumer.reviews.pairs.reports import MissedPair
 from consumer.reviews.pairs.reviewed_pairs import pairs
 from consumer.reviews.queue import Filters
-from consumer.reviews.ranking.preferred import MemberChanges, preferred_members, update_stories
+from consumer.reviews.ranking.preferred import MemberChanges, preferred_members, update_preferred_in
 from consumer.reviews.ranking.preferring import refresh_preferred
 from consumer.reviews.ranking.rank_changes import apply_ranks, configure_ranks, set_rank
 from consumer.reviews.repairs import merge, split
@@ -27,7 +27,7 @@ from consumer.reviews.repairs.in_force import stories_above
 from consumer.reviews.repairs.repair_list import merges_into
 from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
-    NewStanding,
+    NewStandingDecision,
     begin,
     end,
     end_all_of,
@@ -77,7 +77,7 @@ SMALL_TABLES = {
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Database]:
     """A new database in a file."""
-    database = opened_database(f"sqlite:///{tmp_path / 'console.db'}")
+    database = open_database(f"sqlite:///{tmp_path / 'console.db'}")
     yield database
     database.close()
 
@@ -110,10 +110,10 @@ def everything(database: Database) -> None:
     add_missed(database, near_miss("n", "b"))
     write(database, note_floods, added.stories, NOW_MS, 9.0, 1)
     write(database, write_growth_events, added.grown, NOW_MS)
-    write(database, sink_events.hold, "w", NOW_MS, 9)
+    write(database, sink_events.hold_lease, "w", NOW_MS, 9)
     for kinds in (["story"], ["flood"], ["flood", "story"]):
         waiting = read(database, sink_events.pending_events, kinds, 0, 2)  # type: ignore[arg-type]  # kinds
-        write(database, sink_events.sent, [each.event_id for each in waiting])
+        write(database, sink_events.mark_events_sent, [each.event_id for each in waiting])
     missing = read(database, sources_missing, 9)
     ranked = add_person(database, "Wei", "admin").person_id
     write(database, configure_ranks, {"a": 3}, NOW_MS)
@@ -121,7 +121,7 @@ def everything(database: Database) -> None:
     write(database, set_rank, "s", 5, ranked, NOW_MS)
     write(database, set_sources, [FlagSources(row.flag_id, "s", "t") for row in missing])
     write(database, refresh_preferred, MemberChanges(joined=[1, 2], left=[3], stories=[1]), NOW_MS)
-    write(database, update_stories, [1, 2])
+    write(database, update_preferred_in, [1, 2])
     ann = add_person(database, "Ann").person_id
     made = write(database, decide, [2, 4], ann, "wrong", "", NOW_MS, 5).review_ids
     write(database, undo, made[:1], ann, NOW_MS)
@@ -139,8 +139,8 @@ def everything(database: Database) -> None:
     (begun,), _ = write(database, attempts.begin, [attempts.AttemptLimit("name:Ann", 3)], NOW_MS)
     write(database, attempts.take_back, begun)
     write(database, attempts.forget, "name:Ann")
-    muted = NewStanding("wrong", ann, NOW_MS + 9, "", sources=(1, 2))
-    new = NewStanding("right", ann, NOW_MS + 9, "", story_id=1)
+    muted = NewStandingDecision("wrong", ann, NOW_MS + 9, "", sources=(1, 2))
+    new = NewStandingDecision("right", ann, NOW_MS + 9, "", story_id=1)
     standing = [write(database, begin, each, NOW_MS) for each in (muted, new)]
     for are_stored in (False, True):
         late = add(database, flagged(f"late-{are_stored}", "b", at_ms=NOW_MS))
@@ -174,7 +174,7 @@ def sent_to_webhooks(database: Database) -> None:
     add(database, flagged("g", "f"), flagged("h", "g"), flagged("j", "i"))
     person = add_person(database, "Cleo")
     (flag_id,) = [flag.flag_id for flag in read(database, reports.flags_of_article, "g", 5)]
-    read(database, split.copies_with, flag_id)
+    read(database, split.moving_copies, flag_id)
     write(database, split.split, flag_id, person, NOW_MS)
     one, other = (read(database, stories.story_of_article, name) for name in "gi")
     assert one is not None
@@ -212,11 +212,11 @@ def looked_at(connection: Connection) -> None:
     stories.story(connection, 1)
     stories.copies(connection, 1, None, 5)
     stories.timeline(connection, story, 1_000)
-    stories.largest(connection, 0, 5)
-    stories.fastest(connection, 0, 5)
+    stories.largest_stories(connection, 0, 5)
+    stories.fastest_stories(connection, 0, 5)
     stories.pairs_of_sources(connection, 0, 5)
     stories.source_names(connection, [1, 2])
-    stories.counted_sources(connection, [story], 0)
+    stories.count_sources(connection, [story], 0)
     preferred_members(connection, [1, 2])
     stories_above(connection, [1, 2])
     in_force(connection, NOW_MS)
@@ -227,7 +227,7 @@ def looked_at(connection: Connection) -> None:
     unannounced_floods(connection, 5)
     audit.search(connection, audit.AuditFilters(person="Ann", action="x", from_ms=1), None, 5)
     list(pairs(connection))
-    reports.latest(connection, 5)
+    reports.latest_reports(connection, 5)
     reports.flags_of_article(connection, "b", 5)
 
 
@@ -248,7 +248,7 @@ def counted(connection: Connection) -> None:
     reviewed_pairs.pair_counts(connection)
     reviewed_pairs.pair_counts(connection, 1)
     reviewed_pairs.reviews_by_source(connection)
-    reviewed_pairs.without_similarity(connection)
+    reviewed_pairs.count_unverified(connection)
 
 
 def test_what_is_counted_of_all_pairs_is_in_the_index_that_has_its_order(kept: Database) -> None:

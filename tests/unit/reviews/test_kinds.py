@@ -10,9 +10,9 @@ from consumer.reviews.decisions import Decision, decide, undo
 from consumer.reviews.flag_row import FlagRow, tally
 from consumer.reviews.floods import note_floods
 from consumer.reviews.kinds.bank_mentions import Mention, mentions_of
-from consumer.reviews.kinds.rules import COPIES, KINDS, MEASURED, RELEASED, Kind, MeasuredKind
+from consumer.reviews.kinds.rules import COPY_KINDS, KINDS, MEASURED_KINDS, RELEASABLE_KINDS, Kind, MeasuredKind
 from consumer.reviews.pairs.reports import flags_of_article
-from consumer.reviews.pairs.reviewed_pairs import pair_counts, pairs, reviews_by_source, without_similarity
+from consumer.reviews.pairs.reviewed_pairs import count_unverified, pair_counts, pairs, reviews_by_source
 from consumer.reviews.queue import Filters, state_counts
 from consumer.reviews.sending import ReleaseBacklog, backlog, claim_due
 from consumer.reviews.stories import story
@@ -40,8 +40,8 @@ from tests.unit.reviews.made import (
 def test_every_kind_has_its_rule() -> None:
     """Types, metrics and rules name the same kinds, in one order; only flags are copies, and released."""
     assert get_args(Kind) == get_args(EntryKind) == KINDS
-    assert get_args(MeasuredKind) == MEASURED
-    assert COPIES == RELEASED == ("flag",)
+    assert get_args(MeasuredKind) == MEASURED_KINDS
+    assert COPY_KINDS == RELEASABLE_KINDS == ("flag",)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_only_flags_are_released_and_only_pairs_of_a_threshold_are_measured(
     database: Database, filled: dict[str, FlagRow], decision: Decision
 ) -> None:
     """Whatever is decided about the others: nothing is due, no count of a story changes, nothing is exported."""
-    others = [row.flag_id for row in filled.values() if row.kind not in MEASURED]
+    others = [row.flag_id for row in filled.values() if row.kind not in MEASURED_KINDS]
     ann = add_person(database, "Ann").person_id
     reviews = write(database, decide, others, ann, decision, "", NOW_MS, 0).review_ids
     assert len(reviews) == len(others) == 2
@@ -87,7 +87,7 @@ def test_only_flags_are_released_and_only_pairs_of_a_threshold_are_measured(
         assert [pair.kind for pair in pairs(connection)] == ["flag", "near_miss"]
         assert {count.kind for count in pair_counts(connection)} == {"flag", "near_miss"}
         assert reviews_by_source(connection) == []
-        assert without_similarity(connection) == 0
+        assert count_unverified(connection) == 0
 
 
 def test_what_was_not_verified_is_not_counted_for_thresholds_either(database: Database) -> None:
@@ -97,7 +97,7 @@ def test_what_was_not_verified_is_not_counted_for_thresholds_either(database: Da
     assert (row.similarity, row.certainty) == (None, -1.0)
     ann = add_person(database, "Ann").person_id
     write(database, decide, [row.flag_id], ann, "right", "", NOW_MS, 0)
-    assert read(database, without_similarity) == 0
+    assert read(database, count_unverified) == 0
 
 
 def test_a_decision_about_each_can_be_undone(database: Database, filled: dict[str, FlagRow]) -> None:

@@ -75,12 +75,12 @@ def test_webhooks_get_what_they_want(database: Database) -> None:
 def test_what_is_sent_is_deleted_except_the_latest(database: Database) -> None:
     """So that no number comes twice; the next event takes it away."""
     appended(database, made("story"), made("story"))
-    write(database, sink_events.sent, [1, 2])
+    write(database, sink_events.mark_events_sent, [1, 2])
     assert (numbers_of(database), pending(database)) == ([2], [])
     appended(database, made("story"))
     assert numbers_of(database) == [3]
-    write(database, sink_events.sent, [3])
-    write(database, sink_events.sent, [3])
+    write(database, sink_events.mark_events_sent, [3])
+    write(database, sink_events.mark_events_sent, [3])
     appended(database, made("story"), made("story"))
     assert (numbers_of(database), pending(database)) == ([4, 5], [4, 5])
 
@@ -89,11 +89,11 @@ def test_what_a_webhook_waits_for_stays(database: Database) -> None:
     """Whoever has it last, sink or webhook, deletes it."""
     add_webhook(database, "story")
     appended(database, *[made("story")] * 3, made("flood"))
-    write(database, sink_events.sent, [1])
+    write(database, sink_events.mark_events_sent, [1])
     delivered(database, 2)
     assert (numbers_of(database), pending(database)) == ([1, 2, 3, 4], [2, 3, 4])
     delivered(database, 1)
-    write(database, sink_events.sent, [2])
+    write(database, sink_events.mark_events_sent, [2])
     assert numbers_of(database) == [3, 4]
     write(database, forget, [3, 4])
     assert numbers_of(database) == [3, 4], "somebody is still to get them"
@@ -110,39 +110,35 @@ def test_kinds_are_read_apart(database: Database) -> None:
 
 def test_one_sends_at_a_time(database: Database, second: Database) -> None:
     """Until its lease is over, or it lets go; it may go on for as long as it says so."""
-    assert write(database, sink_events.hold, "a", NOW_MS, 100)
-    assert not write(second, sink_events.hold, "b", NOW_MS + 99, 100)
-    assert write(database, sink_events.hold, "a", NOW_MS + 99, 100)
-    assert not write(second, sink_events.hold, "b", NOW_MS + 198, 100)
-    assert write(second, sink_events.hold, "b", NOW_MS + 199, 100)
-    write(database, sink_events.let_go, "a")
-    assert not write(database, sink_events.hold, "a", NOW_MS + 200, 100)
-    write(second, sink_events.let_go, "b")
-    assert write(database, sink_events.hold, "a", NOW_MS + 200, 100)
+    assert write(database, sink_events.hold_lease, "a", NOW_MS, 100)
+    assert not write(second, sink_events.hold_lease, "b", NOW_MS + 99, 100)
+    assert write(database, sink_events.hold_lease, "a", NOW_MS + 99, 100)
+    assert not write(second, sink_events.hold_lease, "b", NOW_MS + 198, 100)
+    assert write(second, sink_events.hold_lease, "b", NOW_MS + 199, 100)
+    write(database, sink_events.release_lease, "a")
+    assert not write(database, sink_events.hold_lease, "a", NOW_MS + 200, 100)
+    write(second, sink_events.release_lease, "b")
+    assert write(database, sink_events.hold_lease, "a", NOW_MS + 200, 100)
 
 
 def test_only_one_of_many_gets_the_lease(database: Database) -> None:
     """Whoever asks at the same time."""
-    works = [lambda name=f"{n}": write(database, sink_events.hold, name, NOW_MS, 100) for n in range(8)]
+    works = [lambda name=f"{n}": write(database, sink_events.hold_lease, name, NOW_MS, 100) for n in range(8)]
     assert sorted(at_once(works)) == [False] * 7 + [True]
 
 
 def test_what_waits_is_counted(database: Database) -> None:
     """By receiver, with the time of the oldest; what only the number needs is none of it."""
-    assert (
-        read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == OutboxBacklog(0, None)
-    )
+    assert read(database, limits.sink_backlog) == read(database, limits.webhook_backlog) == OutboxBacklog(0, None)
     first, other = (add_webhook(database, "story", name=name) for name in "ab")
     appended(database, made("story"), now_ms=NOW_MS)
     appended(database, made("flood"), made("story"), now_ms=NOW_MS + 5)
-    assert read(database, limits.waiting_for_sink) == OutboxBacklog(3, NOW_MS)
-    assert read(database, limits.waiting_for_webhooks) == OutboxBacklog(4, NOW_MS)
-    write(database, sink_events.sent, [1, 2, 3])
+    assert read(database, limits.sink_backlog) == OutboxBacklog(3, NOW_MS)
+    assert read(database, limits.webhook_backlog) == OutboxBacklog(4, NOW_MS)
+    write(database, sink_events.mark_events_sent, [1, 2, 3])
     for event_id in (1, 3):
         delivered(database, event_id)
-    assert (
-        read(database, limits.waiting_for_sink) == read(database, limits.waiting_for_webhooks) == OutboxBacklog(0, None)
-    )
+    assert read(database, limits.sink_backlog) == read(database, limits.webhook_backlog) == OutboxBacklog(0, None)
     assert number_of(database, OUTBOX) == 1
     assert delivered_to(database, first) == delivered_to(database, other) == []
 

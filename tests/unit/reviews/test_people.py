@@ -146,7 +146,7 @@ def test_who_has_no_account_takes_as_long_as_a_wrong_password(monkeypatch: pytes
     """Nobody learns from the time which names there are."""
     monkeypatch.setattr(passwords, "_HASHER", PasswordHasher(time_cost=2, memory_cost=16_384, parallelism=1))
     passwords._dummy_hash.cache_clear()
-    known = passwords.hashed(PASSWORD)
+    known = passwords.hash_of(PASSWORD)
     assert not passwords.matches(None, "the first one makes the hash")
 
     def took_s(password_hash: str | None) -> float:
@@ -182,6 +182,6 @@ def passwords_hash(database: Database) -> str:
 def test_the_parameters_are_those_of_the_library() -> None:
     """Argon2id, with what its authors recommend."""
     assert PasswordHasher().hash("x").startswith("$argon2id$v=19$m=65536,t=3,p=4$")
-    assert len({passwords.generated() for _ in range(50)}) == 50
-    assert all(len(passwords.generated()) == 20 for _ in range(5))
+    assert len({passwords.new_password() for _ in range(50)}) == 50
+    assert all(len(passwords.new_password()) == 20 for _ in range(5))
     assert not passwords.matches("no hash", PASSWORD)

@@ -16,7 +16,7 @@ from consumer.reviews.database import Connection, Database
 from consumer.reviews.decisions import decide, undo
 from consumer.reviews.flag_events import FlagSources, IntakeCounts, add_events, set_sources, sources_missing
 from consumer.reviews.flag_row import IN_FORCE
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.outbox.story_events import StoryChange
 from consumer.reviews.ranking import preferring, rank_changes
 from consumer.reviews.ranking.preferred import MemberChanges, RankedMember, preferred_members, update_preferred
@@ -91,7 +91,7 @@ def check_preferred(database: Database) -> None:
     """Compare each story with all its members."""
     with database.read_connection() as connection:
         ranks = ranks_in_effect(connection)
-        flags = connection.execute(select(FLAGS).where(FLAGS.c.kind.in_(COPIES), FLAGS.c.state.in_(IN_FORCE))).all()
+        flags = connection.execute(select(FLAGS).where(FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.state.in_(IN_FORCE))).all()
         for story in connection.execute(select(STORIES)).all():
             members = sorted(
                 (-ranks.get(flag.source_id, 0), flag.arrived_ms, flag.article_id, flag.version, flag.flag_id)
@@ -366,8 +366,8 @@ def test_sources_of_stories_are_counted(database: Database) -> None:
     assert read(database, stories.source_names, [1, 2, 99]) == names
     story = read(database, stories.story, 1)
     assert story is not None
-    assert read(database, stories.counted_sources, [story], 5) == {1: Count(2)}
-    assert read(database, stories.counted_sources, [story], 1) == {1: Count(2, is_exact=False)}
+    assert read(database, stories.count_sources, [story], 5) == {1: Count(2)}
+    assert read(database, stories.count_sources, [story], 1) == {1: Count(2, is_exact=False)}
 
 
 CHANGES = st.lists(

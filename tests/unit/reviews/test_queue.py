@@ -13,7 +13,7 @@ from consumer.reviews.decisions import Decision, decide
 from consumer.reviews.flag_row import STATES, FlagRow
 from consumer.reviews.kinds.rules import KINDS
 from consumer.reviews.moderation import claims
-from consumer.reviews.paging import BadCursor, Cursor, decoded, encoded
+from consumer.reviews.paging import BadCursor, Cursor, decode_cursor, encode_cursor
 from consumer.reviews.queries.scope import Seeker
 from consumer.reviews.queue import ORDERS, Filters, Order, QueuePage
 from consumer.reviews.search import Count
@@ -221,7 +221,15 @@ def test_a_page_looks_at_so_many_rows_and_no_more(filled: Database, monkeypatch:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "WyJhZnRlciIsMSwx", "A" * 300, "é", encoded(Cursor("after", 1e300, 1)), encoded(Cursor("after", 1, -1))],
+    [
+        "",
+        "x",
+        "WyJhZnRlciIsMSwx",
+        "A" * 300,
+        "é",
+        encode_cursor(Cursor("after", 1e300, 1)),
+        encode_cursor(Cursor("after", 1, -1)),
+    ],
 )
 def test_what_is_no_place_is_refused(filled: Database, text: str) -> None:
     """Links are changed by people, too."""
@@ -232,8 +240,8 @@ def test_what_is_no_place_is_refused(filled: Database, text: str) -> None:
 def test_a_place_of_another_order_does_no_harm(filled: Database) -> None:
     """It is just another place."""
     for order, key in product(ALL_ORDERS, (0.5, 0, 10**15, -1)):
-        place = encoded(Cursor("after", key, 3))
-        assert decoded(place).key == key
+        place = encode_cursor(Cursor("after", key, 3))
+        assert decode_cursor(place).key == key
         read(filled, queue.page, Filters(state=None), order, 5, place)
 
 

@@ -108,7 +108,7 @@ def test_a_decision_keeps_its_reason(database: Database) -> None:
     assert [(each.reason, each.text) for each in said] == [("timetable", ""), ("timetable", "Page 3."), (None, "")]
     assert [pair.reason for pair in read(database, lambda c: list(pairs(c)))] == ["timetable", "timetable", None]
     dues = write(database, claim_due, "sender", NOW_MS, 9, 9)
-    assert [each.why for each in dues] == ["timetable", "Page 3.", ""]
+    assert [each.reason for each in dues] == ["timetable", "Page 3.", ""]
 
 
 def test_a_reason_and_a_note_are_one_text() -> None:

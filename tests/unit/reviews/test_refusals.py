@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from consumer.model.errors import ConfigError
-from consumer.reviews.database import Database, DatabaseUnavailable, opened_database
+from consumer.reviews.database import Database, DatabaseUnavailable, open_database
 from consumer.reviews.sources import source_ids
 from deploy.local.postgres import Postgres
 from tests.postgres_server import PostgresDatabase
@@ -44,7 +44,7 @@ def weak(postgres_database: PostgresDatabase, run: Run) -> Iterator[str]:
 
 def opened(place: PostgresDatabase, query: str = "") -> Database:
     """Open the database as its owner."""
-    return opened_database(place.url + query, place.password)
+    return open_database(place.url + query, place.password)
 
 
 def store_name(database: Database, name: str = "李娜\U0001f600") -> dict[str, int]:
@@ -72,7 +72,7 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: Postgres, en
         admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
         try:
             with pytest.raises(ConfigError, match=f"its encoding is {encoding}; create a database with UTF8"):
-                opened_database(postgres_server.url(name), postgres_server.password)
+                open_database(postgres_server.url(name), postgres_server.password)
         finally:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
@@ -80,13 +80,13 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: Postgres, en
 def test_a_user_without_rights_is_told_at_once(postgres_database: PostgresDatabase, run: Run, weak: str) -> None:
     """Whoever may not make tables, or not even read those of another user."""
     with pytest.raises(ConfigError, match=r"permission denied.*all rights on the database"):
-        opened_database(weak, "weak")
+        open_database(weak, "weak")
     opened(postgres_database).close()
     with pytest.raises(ConfigError, match=r"permission denied for table.*all rights on the database"):
-        opened_database(weak, "weak")
+        open_database(weak, "weak")
     run(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {make_url(weak).username}")
     with pytest.raises(DatabaseUnavailable, match=r"permission denied for table sources: .*all rights"):
-        store_name(opened_database(weak, "weak"))
+        store_name(open_database(weak, "weak"))
 
 
 @pytest.mark.parametrize(

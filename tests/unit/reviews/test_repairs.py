@@ -74,7 +74,7 @@ def refused(work: Callable[[], object]) -> str:
     """Do what is refused, and return why."""
     with pytest.raises(RepairRefused) as raised:
         work()
-    return raised.value.why
+    return raised.value.refusal
 
 
 def test_what_is_split_off_takes_its_copies_along(database: Database, ann: Person) -> None:
@@ -140,7 +140,7 @@ def test_splits_that_are_refused(database: Database, ann: Person) -> None:
     add_missed(database, near_miss("n", "a"))
 
     def why(flag_id: int) -> str:
-        assert read(database, split.why_not_split, flag_id) == refused(
+        assert read(database, split.split_refusal, flag_id) == refused(
             lambda: write(database, split.split, flag_id, ann, NOW_MS)
         )
         return refused(lambda: write(database, split.split, flag_id, ann, NOW_MS))
@@ -152,7 +152,7 @@ def test_splits_that_are_refused(database: Database, ann: Person) -> None:
     assert number_of(database, STORY_SPLITS) == 0
     write(database, split.split, number(database, "b"), ann, NOW_MS)
     assert why(number(database, "b")) == "split"
-    assert read(database, split.why_not_split, number(database, "c")) is None
+    assert read(database, split.split_refusal, number(database, "c")) is None
 
 
 def test_what_would_stay_where_it_is_is_not_split_off(database: Database, ann: Person) -> None:
@@ -170,10 +170,10 @@ def test_what_would_stay_where_it_is_is_not_split_off(database: Database, ann: P
 def test_copies_that_would_go_along_are_counted(database: Database, ann: Person) -> None:
     """Those in force."""
     add(database, *CHAIN)
-    assert read(database, split.copies_with, number(database, "b")) == 3
+    assert read(database, split.moving_copies, number(database, "b")) == 3
     write(database, decide, [number(database, "e")], ann.person_id, "wrong", "", NOW_MS, 9)
-    assert read(database, split.copies_with, number(database, "b")) == 2
-    assert read(database, split.copies_with, number(database, "f")) == 0
+    assert read(database, split.moving_copies, number(database, "b")) == 2
+    assert read(database, split.moving_copies, number(database, "f")) == 0
 
 
 def test_merged_stories_are_shown_as_one(database: Database, ann: Person) -> None:
@@ -250,7 +250,7 @@ def test_two_merges_at_once_make_no_circle(database: Database, second: Database,
             try:
                 write(on, merge.merge, first, into, ann, NOW_MS)
             except RepairRefused as error:
-                return error.why
+                return error.refusal
             return "done"
 
         done = at_once([partial(attempt, database, a, b), partial(attempt, second, b, a)])

@@ -70,10 +70,10 @@ def test_a_pair_is_reported_once_until_it_is_undone(database: Database, second: 
     assert write(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
     assert not write(database, reports.undo, number, ann, NOW_MS + UNDO_MS - 1)
     assert read(database, reports.report_of, PAIR) is None
-    assert len(read(database, reports.latest, 10)) == 2
+    assert len(read(database, reports.latest_reports, 10)) == 2
     again = add_report(database, PAIR, bob)
     assert again is not None
-    assert [each.report_id for each in read(database, reports.latest, 1)] == [again]
+    assert [each.report_id for each in read(database, reports.latest_reports, 1)] == [again]
     undone = read(database, reports.report, number)
     assert undone is not None
     assert undone.undone_ms == NOW_MS + UNDO_MS - 1
@@ -123,7 +123,7 @@ def test_reports_outlast_a_rebuild(database: Database) -> None:
     add(database, flagged("b", "a"))
     number = add_report(database, replace(PAIR, article_id="z"), ann)
     write(database, add_events, [flagged("b", "a"), flagged("c", "a")])
-    assert [each.report_id for each in read(database, reports.latest, 10)] == [number]
+    assert [each.report_id for each in read(database, reports.latest_reports, 10)] == [number]
 
 
 def test_lines_of_reports_are_counted_apart() -> None:

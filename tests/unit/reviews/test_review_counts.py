@@ -9,13 +9,13 @@ from consumer.reviews.decisions import decide
 from consumer.reviews.pairs import reviewed_pairs
 from consumer.reviews.pairs.reviewed_pairs import (
     TooManyCombinations,
+    count_unverified,
     pair_counts,
     reviews_by_source,
-    without_similarity,
 )
 from consumer.reviews.sources import source_ids
 from consumer.reviews.standing.application import apply
-from consumer.reviews.standing.standing_decisions import NewStanding, begin
+from consumer.reviews.standing.standing_decisions import NewStandingDecision, begin
 from tests.unit.reviews.made import (
     NOW_MS,
     add,
@@ -53,9 +53,9 @@ def fill(database: Database) -> None:
 def decide_by_rule(database: Database, person: int) -> None:
     """Let standing decisions decide flags, of which one has no similarity, and one is released elsewhere later."""
     sources = write(database, source_ids, ("s0", "s1", "wire"))
-    mute = NewStanding("wrong", person, NOW_MS + 9, "", sources=(sources["s0"], sources["wire"]))
+    mute = NewStandingDecision("wrong", person, NOW_MS + 9, "", sources=(sources["s0"], sources["wire"]))
     story_id = rows_of(database)["a0"].story_id
-    for new in (mute, NewStanding("right", person, NOW_MS + 9, "", story_id=story_id)):
+    for new in (mute, NewStandingDecision("right", person, NOW_MS + 9, "", story_id=story_id)):
         write(database, begin, new, NOW_MS)
     muted = [flagged(f"m{n}", "x", similarity=0.9, sources=("s0", "wire"), at_ms=NOW_MS + n) for n in range(3)]
     further = [flagged(f"f{n}", "o", similarity=None if n == 3 else 0.9, sources=("s1", "wire")) for n in range(4)]
@@ -78,7 +78,7 @@ def test_counts_are_those_of_the_pairs(database: Database) -> None:
         found[each.kind, each.similarity, each.decision, each.sampled_in] += each.pairs
     assert found == expected
     assert (min(each.first_ms for each in counted), max(each.last_ms for each in counted)) == (NOW_MS, NOW_MS + 11)
-    assert read(database, without_similarity) == 1
+    assert read(database, count_unverified) == 1
 
 
 def test_what_standing_decisions_decide_is_decided_by_nobody(database: Database) -> None:

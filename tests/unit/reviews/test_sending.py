@@ -41,7 +41,7 @@ def test_what_is_wrong_is_due_when_it_is_final(database: Database) -> None:
     reviews = decided(database, "wrong", "a")
     assert claimed(database, "w", FINAL_MS - 1) == []
     (found,) = write(database, claim_due, "w", FINAL_MS, LEASE_MS, 9)
-    assert (found.review_id, found.flag.article_id, found.person, found.why) == (reviews[0], "a", "Ann a", "why")
+    assert (found.review_id, found.flag.article_id, found.person, found.reason) == (reviews[0], "a", "Ann a", "why")
 
 
 def test_nothing_else_is_due(database: Database) -> None:

@@ -22,7 +22,7 @@ from consumer.reviews.standing.application import apply
 from consumer.reviews.standing.standing_decisions import (
     LASTS_MS_MAX,
     DuplicateStandingDecision,
-    NewStanding,
+    NewStandingDecision,
     OwnerDisabled,
     PairHistory,
     StandingDecision,
@@ -78,7 +78,7 @@ class Desk:
 
     def of_story(self, *, ends_ms: int = NOW_MS + HOUR_MS, note: str = "", at_ms: int = NOW_MS) -> StandingDecision:
         """Let Ann decide that all further copies of the story are right."""
-        return self._begin(NewStanding("right", self.ann, ends_ms, note, story_id=self.story_id), at_ms)
+        return self._begin(NewStandingDecision("right", self.ann, ends_ms, note, story_id=self.story_id), at_ms)
 
     def mute(
         self, *, sources: tuple[str, str] = ("a", "b"), reason_id: int | None = None, at_ms: int = NOW_MS
@@ -86,7 +86,7 @@ class Desk:
         """Let Bob mute a pair of sources."""
         numbers = write(self.database, source_ids, sources)
         pair = numbers[sources[0]], numbers[sources[1]]
-        return self._begin(NewStanding("wrong", self.bob, at_ms + HOUR_MS, "", reason_id, sources=pair), at_ms)
+        return self._begin(NewStandingDecision("wrong", self.bob, at_ms + HOUR_MS, "", reason_id, sources=pair), at_ms)
 
     def take(self, *events: Verdict, at_ms: int = NOW_MS + 1) -> dict[StandingOutcome, int]:
         """Take in events as the intake does, and return what was decided."""
@@ -110,7 +110,7 @@ class Desk:
         entries = read(self.database, audit.search, AuditFilters(), None, 100).rows
         return [(entry.person, f"{entry.action} {entry.subject}", entry.why) for entry in entries[::-1]]
 
-    def _begin(self, new: NewStanding, at_ms: int) -> StandingDecision:
+    def _begin(self, new: NewStandingDecision, at_ms: int) -> StandingDecision:
         return write(self.database, begin, new, at_ms)
 
 
@@ -146,7 +146,7 @@ def test_flags_of_a_muted_pair_are_released(desk: Desk) -> None:
     assert desk.states() == {**dict.fromkeys("abce", "open"), "d": "wrong"}
     assert write(desk.database, claim_due, "w", NOW_MS + UNDO_MS, 9, 9) == []
     (release,) = write(desk.database, claim_due, "w", NOW_MS + 1 + UNDO_MS, 9, 9)
-    assert (release.flag.article_id, release.person, release.why) == ("d", "Bob", "Mirror")
+    assert (release.flag.article_id, release.person, release.reason) == ("d", "Bob", "Mirror")
     assert desk.known()[0].subject == "copier -> wire"
     assert read(desk.database, counts_in_force, NOW_MS) == {"wrong": 1}
 
@@ -302,7 +302,7 @@ def test_there_is_one_about_a_story_or_a_pair(desk: Desk, second: Database, monk
 
     def muted(database: Database) -> bool:
         pair = write(database, source_ids, ("a", "b"))
-        new = NewStanding("wrong", desk.bob, NOW_MS + HOUR_MS, "", sources=(pair["a"], pair["b"]))
+        new = NewStandingDecision("wrong", desk.bob, NOW_MS + HOUR_MS, "", sources=(pair["a"], pair["b"]))
         try:
             write(database, begin, new, NOW_MS)
         except DuplicateStandingDecision:
@@ -321,7 +321,7 @@ def test_there_is_one_about_a_story_or_a_pair(desk: Desk, second: Database, monk
 @pytest.mark.parametrize("decision", ["right", "wrong"])
 def test_none_is_for_ever(desk: Desk, decision: StandingOutcome) -> None:
     """Nor over before it begins."""
-    longest = NewStanding(decision, desk.ann, NOW_MS + LASTS_MS_MAX[decision], "", story_id=desk.story_id)
+    longest = NewStandingDecision(decision, desk.ann, NOW_MS + LASTS_MS_MAX[decision], "", story_id=desk.story_id)
     for ends_ms in (longest.ends_ms + 1, NOW_MS):
         with pytest.raises(ValueError, match="must be within"):
             write(desk.database, begin, longest._replace(ends_ms=ends_ms), NOW_MS)

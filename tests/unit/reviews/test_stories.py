@@ -89,9 +89,9 @@ def test_the_largest_stories(database: Database) -> None:
     made(database, "newer", 60, 70, 80)
     made(database, "gone", 60)
     add(database, released(flagged("gone-0", "gone")))
-    assert [story.root_id for story in read(database, stories.largest, NOW_MS, 9)] == ["old", "newer", "new"]
-    assert [story.root_id for story in read(database, stories.largest, NOW_MS + 1, 9)] == ["newer", "new"]
-    assert [story.root_id for story in read(database, stories.largest, NOW_MS, 1)] == ["old"]
+    assert [story.root_id for story in read(database, stories.largest_stories, NOW_MS, 9)] == ["old", "newer", "new"]
+    assert [story.root_id for story in read(database, stories.largest_stories, NOW_MS + 1, 9)] == ["newer", "new"]
+    assert [story.root_id for story in read(database, stories.largest_stories, NOW_MS, 1)] == ["old"]
 
 
 def test_what_spreads_fastest(database: Database) -> None:
@@ -102,8 +102,8 @@ def test_what_spreads_fastest(database: Database) -> None:
     made(database, "wrong", 99, 99, 99)
     wrong = [row.flag_id for row in rows_of(database).values() if row.root_id == "wrong"]
     write(database, decide, wrong, person_id, "wrong", "", NOW_MS, 0)
-    found = read(database, stories.fastest, NOW_MS + 90_000, 9)
-    assert [(spread.story.root_id, spread.since) for spread in found] == [("fast", 2), ("large", 1)]
+    found = read(database, stories.fastest_stories, NOW_MS + 90_000, 9)
+    assert [(spread.story.root_id, spread.new_copies) for spread in found] == [("fast", 2), ("large", 1)]
 
 
 def test_who_copies_whom(database: Database) -> None:
@@ -145,7 +145,7 @@ def test_what_came_before_and_after_a_flag(database: Database) -> None:
     rows = rows_of(database)
 
     def names(name: str) -> str:
-        return "".join(row.article_id[-1] for row in read(database, stories.around, rows[name], 2))
+        return "".join(row.article_id[-1] for row in read(database, stories.flags_around, rows[name], 2))
 
     assert [names(f"copy-{n}") for n in (0, 1, 2, 4)] == ["012", "0123", "01234", "234"]
     assert names("other") == "r"

@@ -7,7 +7,7 @@ from consumer.model.verdict import Verdict
 from consumer.reviews.database import Connection, Database
 from consumer.reviews.decisions import decide, reopen, undo
 from consumer.reviews.floods import note_floods
-from consumer.reviews.outbox.flood_events import FRESH_S, write_flood_events
+from consumer.reviews.outbox.flood_events import FLOOD_AGE_S_MAX, write_flood_events
 from consumer.reviews.outbox.story_events import StoryChange, write_story_events
 from consumer.reviews.repairs.merge import merge
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
@@ -216,7 +216,7 @@ def test_a_flood_is_told_of_twice(database: Database) -> None:
 
 def test_a_flood_of_long_ago_is_not_told_of(database: Database) -> None:
     """A console that reads a topic again does not tell of it as if it were now."""
-    assert flooded(database, now_ms=NOW_MS + round(FRESH_S * 1_000) + 1) == []
+    assert flooded(database, now_ms=NOW_MS + round(FLOOD_AGE_S_MAX * 1_000) + 1) == []
     assert events_of(database, "flood") == []
     assert flooded(database) == [], "it is not looked at again"
 

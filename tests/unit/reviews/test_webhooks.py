@@ -5,7 +5,7 @@ import pytest
 from consumer.reviews.database import Database
 from consumer.reviews.outbox import deliveries, webhooks
 from consumer.reviews.outbox.webhooks import (
-    FORMER_MS,
+    FORMER_SECRET_MS,
     WEBHOOKS_MAX,
     WebhookMissing,
     WebhooksFull,
@@ -73,7 +73,7 @@ def test_there_are_not_many(database: Database) -> None:
         add_webhook(database, settings(f"hook {number}"))
     with pytest.raises(WebhooksFull):
         add_webhook(database, settings("one more"))
-    for missing in (webhooks.end_former, webhooks.remove):
+    for missing in (webhooks.end_former_secret, webhooks.remove):
         with pytest.raises(WebhookMissing):
             write(database, missing, 4_711)
     with pytest.raises(WebhookMissing):
@@ -92,15 +92,15 @@ def test_two_secrets_sign_for_a_day(database: Database) -> None:
         return destination.secrets
 
     write(database, webhooks.rotate, hook, "whsec_bmV3", NOW_MS)
-    assert signing(NOW_MS + FORMER_MS - 1) == ("whsec_bmV3", SECRET)
-    assert signing(NOW_MS + FORMER_MS) == ("whsec_bmV3",)
-    write(database, webhooks.end_expired, NOW_MS + FORMER_MS - 1)
-    assert found(database, hook).former_until_ms == NOW_MS + FORMER_MS
-    write(database, webhooks.end_expired, NOW_MS + FORMER_MS)
+    assert signing(NOW_MS + FORMER_SECRET_MS - 1) == ("whsec_bmV3", SECRET)
+    assert signing(NOW_MS + FORMER_SECRET_MS) == ("whsec_bmV3",)
+    write(database, webhooks.end_expired_secrets, NOW_MS + FORMER_SECRET_MS - 1)
+    assert found(database, hook).former_until_ms == NOW_MS + FORMER_SECRET_MS
+    write(database, webhooks.end_expired_secrets, NOW_MS + FORMER_SECRET_MS)
     assert found(database, hook).former_until_ms is None
     assert signing(NOW_MS) == ("whsec_bmV3",)
     write(database, webhooks.rotate, hook, "whsec_YWdhaW4=", NOW_MS)
-    write(database, webhooks.end_former, hook)
+    write(database, webhooks.end_former_secret, hook)
     assert signing(NOW_MS) == ("whsec_YWdhaW4=",)
 
 

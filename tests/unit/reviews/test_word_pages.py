@@ -10,7 +10,7 @@ from consumer.reviews.word_index import pages as module
 from consumer.reviews.word_index.pages import (
     Entries,
     entries_of,
-    flags_with,
+    flags_with_word,
     merge_entries,
     pack_entries,
     pack_ids,
@@ -47,7 +47,7 @@ def test_pages_hold_all_entries(texts: list[set[int]], page_entries: int) -> Non
     assert firsts == sorted(set(firsts))
     for word in [*{word for text in texts for word in text}, 31, 1 << 50]:
         place = bisect_right(firsts, word) - 1
-        flags = flags_with(made[place].content, word).tolist() if place >= 0 else []
+        flags = flags_with_word(made[place].content, word).tolist() if place >= 0 else []
         assert flags == [flag for flag, text in enumerate(texts) if word in text]
 
 

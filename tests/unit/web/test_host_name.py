@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dupwatch
-from consumer.web.access import HOST, Access, BadHost, ListenAddress, host_named
+from consumer.web.access import HOST, Access, BadHost, ListenAddress, request_host
 from consumer.web.page_server import PageServer
 from tests.unit.console.serving import served as console_served
 from tests.unit.service.serving import judging_of, wait_until_ready
@@ -79,26 +79,26 @@ SENT = [
 @pytest.mark.parametrize(("text", "host"), NAMED)
 def test_a_host_is_named_without_its_port(text: str, host: str | None) -> None:
     """In small letters, and addresses in one form; a name with a dot at its end is another name."""
-    assert host_named([text], "/flags?x=http://evil.com/") == host
+    assert request_host([text], "/flags?x=http://evil.com/") == host
 
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_what_is_no_host_is_refused(text: str) -> None:
     """Also in a target that is a whole URL; where it stands, and with or without a name that is known."""
     with pytest.raises(BadHost):
-        host_named([text], "/")
+        request_host([text], "/")
     if not set(text) & set("/#"):
         with pytest.raises(BadHost):
-            host_named(["localhost"], f"http://{text}/")
+            request_host(["localhost"], f"http://{text}/")
 
 
 def test_several_hosts_are_refused_and_none_is_none() -> None:
     """Of two a proxy may have looked at the other one. That of a whole URL counts instead of the header."""
     with pytest.raises(BadHost):
-        host_named(["localhost", "localhost"], "/")
-    assert host_named([], "/") is None
-    assert host_named(["localhost"], "https://evil.com:80?x") == "evil.com"
-    assert host_named([], "http://localhost") == "localhost"
+        request_host(["localhost", "localhost"], "/")
+    assert request_host([], "/") is None
+    assert request_host(["localhost"], "https://evil.com:80?x") == "evil.com"
+    assert request_host([], "http://localhost") == "localhost"
 
 
 @pytest.fixture(params=["service", "console", "pages"])

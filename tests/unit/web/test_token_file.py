@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from consumer.model.errors import ConfigError
 from consumer.web.token import NAME_PATTERN, OWNER_CHARS_MAX, Role, Token, digest_of, new_secret
-from consumer.web.token_file import FILE_BYTES_MAX, TOKENS_MAX, encoded, parse, read_tokens
+from consumer.web.token_file import FILE_BYTES_MAX, TOKENS_MAX, encode_tokens, parse, read_tokens
 from tests.unit.web.token_samples import NOON, add
 
 PATH = Path("tokens.json")
@@ -40,7 +40,7 @@ def tokens(draw: st.DrawFn) -> Token:
 @given(st.lists(tokens(), unique_by=(lambda token: token.name, lambda token: token.sha256)).map(tuple))
 def test_what_is_written_is_read(written: tuple[Token, ...]) -> None:
     """Every field of every token, in order."""
-    assert parse(PATH, encoded(written)) == written
+    assert parse(PATH, encode_tokens(written)) == written
 
 
 def test_the_longest_file_is_read() -> None:
@@ -58,11 +58,11 @@ def test_the_longest_file_is_read() -> None:
         )
         for number in range(TOKENS_MAX)
     ]
-    data = encoded(tuple(longest))
+    data = encode_tokens(tuple(longest))
     assert len(data) <= FILE_BYTES_MAX
     assert len(parse(PATH, data)) == TOKENS_MAX
     with pytest.raises(ConfigError, match="more than 10,000 tokens"):
-        parse(PATH, encoded((*longest, msgspec.structs.replace(longest[0], name="x", sha256="f" * 64))))
+        parse(PATH, encode_tokens((*longest, msgspec.structs.replace(longest[0], name="x", sha256="f" * 64))))
     with pytest.raises(ConfigError, match="more than 16,777,216 bytes"):
         parse(PATH, data + b" " * FILE_BYTES_MAX)
 
@@ -83,7 +83,7 @@ def content(**changes: object) -> bytes:
         ({"name": "crawler\n"}, r"\$\.tokens\[0\]\.name"),
         ({"name": "n" * 65}, r"\$\.tokens\[0\]\.name"),
         ({"owner": ""}, r"\$\.tokens\[0\]\.owner"),
-        ({"owner": "a\u202eb"}, "control character"),
+        ({"owner": "a\u202eb"}, "unprintable character"),
         ({"owner": "o" * 101}, r"\$\.tokens\[0\]\.owner"),
         ({"roles": []}, r"\$\.tokens\[0\]\.roles"),
         ({"roles": ["root"]}, r"\$\.tokens\[0\]\.roles"),
@@ -110,6 +110,13 @@ def test_what_is_no_token_file(data: bytes) -> None:
         parse(PATH, data)
 
 
+@pytest.mark.parametrize("begin", [b'{"other": ', b'{"schema": "dupwatch.tokens/1", "tokens": '])
+def test_deep_nesting(begin: bytes) -> None:
+    """It is refused like any other invalid content, whether or not the nested member is known."""
+    with pytest.raises(ConfigError, match="is invalid: it is nested too deep; restore it"):
+        parse(PATH, begin + b"[" * 100_000)
+
+
 def test_a_file_of_a_later_version() -> None:
     """It is not read, even if it looks the same otherwise."""
     with pytest.raises(ConfigError, match=r"schema 'dupwatch\.tokens/2'.*this version of dupwatch reads"):
@@ -121,7 +128,7 @@ def test_names_and_hashes_are_unique() -> None:
     one = parse(PATH, content())[0]
     for field, other in (("name", {"sha256": "1" * 64}), ("sha256", {"name": "other"})):
         with pytest.raises(ConfigError, match=f"have the same {field}"):
-            parse(PATH, encoded((one, msgspec.structs.replace(one, **other))))
+            parse(PATH, encode_tokens((one, msgspec.structs.replace(one, **other))))
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o601])

@@ -17,7 +17,7 @@ from consumer.console.visit import SignedInVisit
 from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
 from consumer.reviews.database import Connection
 from consumer.reviews.flag_row import IN_FORCE, FlagRow
-from consumer.reviews.kinds.rules import COPIES
+from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.pairs.reports import flags_of_article
 from consumer.reviews.portable import ID_BYTES_MAX
 from consumer.reviews.stories import Story, stories_of_roots
@@ -135,7 +135,7 @@ def _page(visit: SignedInVisit, article_id: str, facts: ArticleFacts | None, ver
 def _story_of(connection: Connection, article_id: str, flags: Sequence[FlagRow]) -> Story | None:
     """Return the story in which an article is the original or a copy, or None if there is none."""
     own = stories_of_roots(connection, {article_id}).get(article_id)
-    copies = [flag.story_id for flag in flags if flag.kind in COPIES and flag.state in IN_FORCE]
+    copies = [flag.story_id for flag in flags if flag.kind in COPY_KINDS and flag.state in IN_FORCE]
     return own if own is not None or not copies else story_numbered(connection, copies[0])
 
 

@@ -221,7 +221,7 @@ def _view(side: explanation.ComparedArticle) -> ArticleView:
 
 def _form(visit: SignedInVisit, given: dict[str, str], refusal: PageError | None = None) -> Response:
     with visit.context.database.read_connection() as connection:
-        latest = reports.latest(connection, LATEST_MAX)
+        latest = reports.latest_reports(connection, LATEST_MAX)
     response = visit.page(
         "report_form.html",
         status=HTTPStatus.OK if refusal is None else refusal.status,

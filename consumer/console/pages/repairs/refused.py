@@ -28,7 +28,7 @@ def run_repair(visit: SignedInVisit, repair: Callable[[Connection], _Result]) ->
     try:
         return visit.context.database.write(repair)
     except RepairRefused as error:
-        raise repair_error(error.why) from error
+        raise repair_error(error.refusal) from error
 
 
 def repair_error(refusal: RepairRefusal) -> PageError:

@@ -17,8 +17,8 @@ def confirm(visit: SignedInVisit) -> Response:
     """Show what would be split off, and ask for confirmation."""
     flag = requested_flag(visit)
     with visit.context.database.read_connection() as connection:
-        refusal = split.why_not_split(connection, flag.flag_id)
-        copies = split.copies_with(connection, flag.flag_id)
+        refusal = split.split_refusal(connection, flag.flag_id)
+        copies = split.moving_copies(connection, flag.flag_id)
     if refusal is not None:
         raise repair_error(refusal)
     found = articles_of(visit.context, [flag])

@@ -8,7 +8,7 @@ from consumer.console.pages.stored_articles import ArticleLookUp, VersionKey
 from consumer.reviews.database import Connection
 from consumer.reviews.ranking.preferred import RankedMember, preferred_members
 from consumer.reviews.search import Count
-from consumer.reviews.stories import Story, counted_sources
+from consumer.reviews.stories import Story, count_sources
 
 COPIES_MAX: Final = 10_000
 """The maximum number of copies of a story whose sources are counted for its page."""
@@ -47,4 +47,4 @@ def read_preferred(connection: Connection, stories: Iterable[Story], copies_max:
     """Read the preferred members of stories. Beyond ``copies_max`` copies, sources are not counted completely."""
     listed = list(stories)
     members = preferred_members(connection, [story.story_id for story in listed])
-    return PreferredMembers(members, counted_sources(connection, listed, copies_max))
+    return PreferredMembers(members, count_sources(connection, listed, copies_max))

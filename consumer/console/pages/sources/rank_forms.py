@@ -11,7 +11,7 @@ from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.queue_filters import SOURCE_CHARS_MAX
 from consumer.console.visit import Fields, SignedInVisit
 from consumer.reviews.database import Connection
-from consumer.reviews.portable import storable
+from consumer.reviews.portable import storable_text
 from consumer.reviews.ranking import rank_changes, ranks
 from consumer.reviews.ranking.ranks import RANK_MAX, RANK_MIN, SourceRank
 
@@ -41,12 +41,12 @@ class RankList(NamedTuple):
 
 def rank_list(visit: SignedInVisit, connection: Connection) -> RankList:
     """Return the ranks for the page of sources."""
-    configured = {storable(name): rank for name, rank in visit.context.section.authority.items()}
+    configured = {storable_text(name): rank for name, rank in visit.context.section.authority.items()}
     known = [each for each in ranks.listed_ranks(connection) if not each.is_removed]
     lines = tuple(
         RankLine(each, None if each.person is None else configured.get(each.source)) for each in known[:RANKS_MAX]
     )
-    is_under_way = ranks.least_applied(connection) is not None
+    is_under_way = ranks.rank_progress(connection) is not None
     return RankList(lines, len(known) - len(lines), is_under_way)
 
 

@@ -29,7 +29,7 @@ from consumer.reviews.standing import standing_decisions
 from consumer.reviews.standing.standing_decisions import (
     IN_FORCE_MAX,
     DuplicateStandingDecision,
-    NewStanding,
+    NewStandingDecision,
     OwnerDisabled,
     StandingDecision,
     StandingDecisionEnded,
@@ -91,7 +91,9 @@ def begin_for_story(visit: SignedInVisit) -> Response:
     with visit.context.database.read_connection() as connection:
         story = requested_story(visit, connection)
     _begin(
-        visit, NewStanding("right", visit.person.person_id, now_ms + duration_ms, note, story_id=story.story_id), now_ms
+        visit,
+        NewStandingDecision("right", visit.person.person_id, now_ms + duration_ms, note, story_id=story.story_id),
+        now_ms,
     )
     return visit.redirect(f"/stories/{story.story_id}", **done_fields("begun"))
 
@@ -127,7 +129,9 @@ def mute(visit: SignedInVisit) -> Response:
     reason_id = chosen_reason(form)
     with visit.context.database.read_connection() as connection:
         sources = _pair_in(form, connection)
-    _begin(visit, NewStanding("wrong", visit.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms)
+    _begin(
+        visit, NewStandingDecision("wrong", visit.person.person_id, ends_ms, note, reason_id, sources=sources), now_ms
+    )
     return visit.redirect("/standing", **done_fields("muted"))
 
 
@@ -156,7 +160,7 @@ def end(visit: SignedInVisit) -> Response:
     return visit.redirect(f"/stories/{story_id}" if story_id else "/standing", **done_fields("ended", ending))
 
 
-def _begin(visit: SignedInVisit, new: NewStanding, now_ms: int) -> None:
+def _begin(visit: SignedInVisit, new: NewStandingDecision, now_ms: int) -> None:
     """Make a standing decision, and record it in the audit log. Raises ``PageError``."""
 
     def begin_with_audit_entry(connection: Connection) -> None:

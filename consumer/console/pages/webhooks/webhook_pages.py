@@ -100,9 +100,9 @@ def rotate(visit: SignedInVisit) -> Response:
     return _page(visit, _write(visit, rotate_secret), secret=secret)
 
 
-def end_former(visit: SignedInVisit) -> Response:
+def end_former_secret(visit: SignedInVisit) -> Response:
     """Stop signing with the former secret."""
-    return _change_and_show(visit, "former", "webhook.former", webhooks.end_former)
+    return _change_and_show(visit, "former", "webhook.former", webhooks.end_former_secret)
 
 
 def send_waiting(visit: SignedInVisit) -> Response:
@@ -188,7 +188,7 @@ def _page(
         row=row_of(language, webhook),
         off=off_text(language, webhook),
         last=None if webhook.last_ms is None else report(language, webhook.last_status, webhook.last_why),
-        failing=None if failure is None else report(language, failure.status, failure.why),
+        failing=None if failure is None else report(language, failure.status, failure.error),
         tested=None if outcome is None else report(language, outcome.status, outcome.explanation),
         secret=secret,
         notice=language.gettext(notice) if notice else "",
