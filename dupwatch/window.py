@@ -258,12 +258,10 @@ class Window:
         return [_check_from(version.record, result) for version, result in zip(versions, results, strict=True)]
 
     def _judge(self, articles: Sequence[model.Article], origins: Sequence[RequestOrigin | None]) -> list[Verdict]:
-        versions = self._versions(articles, origins)
-        verdicts = [
-            event.verdict for group in parts_with_distinct_ids(versions) for event in self._detector.judge(group)
-        ]
+        parts = parts_with_distinct_ids(self._versions(articles, origins))
+        verdicts = [event.verdict for part in parts for event in self._detector.judge(part)]
         # Delete versions that have left the window, as a run does.
-        self._expiry.sweep(self._latest_ms, len(versions))
+        self._expiry.sweep(self._latest_ms, len(articles))
         return verdicts
 
     def _versions(

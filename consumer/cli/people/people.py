@@ -114,7 +114,7 @@ def password(
     """
     chosen = command_config(config, overrides)
     chosen_password = _read_password() if password_stdin else None
-    new = chosen_password or _passwords().generated()
+    new = chosen_password or _passwords().new_password()
 
     def set_password(people: Any, connection: Any, person_id: int) -> None:  # noqa: ANN401  # of an extra
         people.set_password(connection, person_id, new)
