@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 class Backoff(NamedTuple):
     """Pauses between attempts, in seconds: ``first_s``, doubled after each attempt up to ``longest_s``.
 
-    Each pause is shortened at random by up to the share ``jitter``, so that many callers do not retry at one moment.
+    Each pause is shortened at random by up to the share ``jitter``, so that many callers do not retry at the same time.
     """
 
     first_s: float

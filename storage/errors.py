@@ -24,7 +24,7 @@ class StoreRefused(StoreError):  # noqa: N818  # it is what the store did, not a
 
 
 class StoreDamaged(StoreRefused):
-    """Bytes of the store are missing or changed. Nothing more is written to it."""
+    """Bytes of the store are missing or changed. Repeating the call does not help."""
 
 
 class StoreFull(StoreError):  # noqa: N818  # as above

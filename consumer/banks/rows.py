@@ -17,11 +17,11 @@ _RAREST_HITS: Final = 4
 """The number of an article's rarest shingles that an item must have before all its shingles are counted."""
 _BLOCK_KEYS: Final = 32
 _KEY_BITS: Final = np.uint64(32)
-_FILTER_BITS_MAX: Final = 8
-_FILTER_SIZE_MIN: Final = 3
-_FILTER_SIZE_MAX: Final = 28
-"""32 MB. With more than five million items, more keys pass the filter."""
-_FILTER_HASH: Final = np.uint32(0x9E3779B1)
+_BITS_PER_KEY_MAX: Final = 8
+_HASH_BITS_MIN: Final = 3
+_HASH_BITS_MAX: Final = 28
+"""A filter with 28-bit hashes has 32 MB. With more than five million items, more keys pass the filter."""
+_HASH_MULTIPLIER: Final = np.uint32(0x9E3779B1)
 """Spreads keys over the top bits of the product (Knuth, "The Art of Computer Programming", volume 3, section 6.4)."""
 
 Words = npt.NDArray[np.uint64]
@@ -143,38 +143,38 @@ class Runs(NamedTuple):
 
 
 class KeyFilter(NamedTuple):
-    """A filter that excludes most keys outside a set before they are searched: one bit per hash of a key.
+    """A filter that excludes most keys outside a set before they are searched: one bit for each possible hash.
 
-    There are 2 to the power of ``size`` bits, 8 in a byte.
+    A hash has ``hash_bits`` bits. So there are 2 to the power of ``hash_bits`` bits, 8 in a byte.
     """
 
     bits: npt.NDArray[np.uint8]
-    size: int
+    hash_bits: int
 
     @classmethod
     def of(cls, keys: npt.NDArray[np.uint32]) -> Self:
-        """Return a filter with 4 to 8 bits per key, fewer beyond ``_FILTER_SIZE_MAX``.
+        """Return a filter with 4 to 8 bits per key, or fewer if ``_HASH_BITS_MAX`` limits it.
 
         With 4 to 8 bits, it lets one in five to one in eight other keys pass.
         """
-        size = min(max(_FILTER_SIZE_MIN, (len(keys) * _FILTER_BITS_MAX).bit_length() - 1), _FILTER_SIZE_MAX)
-        flags = np.zeros(1 << size, np.bool_)
-        flags[_hashes_of_keys(keys, size)] = True
-        return cls(np.packbits(flags, bitorder="little"), size)
+        hash_bits = min(max(_HASH_BITS_MIN, (len(keys) * _BITS_PER_KEY_MAX).bit_length() - 1), _HASH_BITS_MAX)
+        flags = np.zeros(1 << hash_bits, np.bool_)
+        flags[_hashes_of_keys(keys, hash_bits)] = True
+        return cls(np.packbits(flags, bitorder="little"), hash_bits)
 
     def passing(self, keys: npt.NDArray[np.uint32]) -> Places:
         """Return the places of the keys that may be in the set."""
-        hashes = _hashes_of_keys(keys, self.size)
+        hashes = _hashes_of_keys(keys, self.hash_bits)
         return np.flatnonzero(self.bits[hashes >> 3] >> (hashes & 7).astype(np.uint8) & 1)
 
 
 def rarest_hits(hits_min: int) -> int:
-    """Return the minimum number of rarest runs that contain an item of ``hits_min`` runs; see ``Runs.rarest``."""
+    """Return how many of an article's rarest runs, at least, have an item that is in ``hits_min`` of all its runs."""
     return min(_RAREST_HITS, hits_min)
 
 
-def _hashes_of_keys(keys: npt.NDArray[np.uint32], size: int) -> npt.NDArray[np.uint32]:
-    return keys * _FILTER_HASH >> np.uint32(32 - size)
+def _hashes_of_keys(keys: npt.NDArray[np.uint32], hash_bits: int) -> npt.NDArray[np.uint32]:
+    return keys * _HASH_MULTIPLIER >> np.uint32(32 - hash_bits)
 
 
 def ordered_rows(keys: npt.NDArray[np.uint32], items: npt.NDArray[np.uint32]) -> KeyIndex:

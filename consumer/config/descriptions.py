@@ -34,7 +34,7 @@ def all_settings() -> Iterator[Setting]:
 
 
 def description_of(name: str, descriptions: Mapping[str, str]) -> str:
-    """Return the sentence for a name that ``flatten`` yields. Names may contain names of sources and keys of maps."""
+    """Return the sentence for a name that ``printing.flatten`` yields; it may contain a source or the key of a map."""
     if name.startswith(_RULES):
         return descriptions[f"{_RULES}{SOURCE_PLACEHOLDER}.{name.rpartition('.')[2]}"]
     return next(text for known, text in descriptions.items() if name == known or name.startswith(f"{known}."))
@@ -71,7 +71,7 @@ def _section_in(field: FieldInfo) -> type | None:
 
 
 def _fields(kind: type) -> Mapping[str, FieldInfo]:
-    """Return the fields of a section, a pydantic model or dataclass; none for other types."""
+    """Return the fields of a section, which is a pydantic model or dataclass. Other types have none."""
     if issubclass(kind, BaseModel):
         return kind.model_fields
     fields: Mapping[str, FieldInfo] = getattr(kind, "__pydantic_fields__", {})

@@ -13,7 +13,7 @@ from consumer.model.record import RawRecord, TableLayout
 from consumer.text.visible import cut
 
 COLUMNS_MAX: Final = 10_000
-_MARK: Final = "\ufeff"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _NAME_CHARS_MAX: Final = 16
 _ADVICE_OF_SEPARATORS: Final = {
     ";": f"semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat {FEED}",
@@ -29,7 +29,7 @@ def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldP
     Raises ``ValueError``, whose message says what is wrong with it.
     """
     try:
-        text = decode_row(record.whole(), encoding).removeprefix(_MARK)
+        text = decode_row(record.whole(), encoding).removeprefix(_BYTE_ORDER_MARK)
         if text.lstrip().startswith("{"):
             raise ValueError("is JSON: set source.format=jsonl")
         if "\0" in text:
@@ -41,7 +41,7 @@ def read_header(record: RawRecord, separator: str, encoding: str, fields: FieldP
         raise ValueError(f"names more than {COLUMNS_MAX:,} columns")
     repeated = [name for name, times in Counter(columns).items() if name and times > 1]
     if repeated:
-        raise ValueError(f"names the column {_shown(repeated[0])} twice; rename one of them")
+        raise ValueError(f"names the column {_shown(repeated[0])} more than once; rename all but one")
     missing = [(field, name) for field, name in (("id", fields.id), ("body", fields.body)) if name not in columns]
     if missing:
         raise ValueError(_missing(missing, columns, fields.title))

@@ -31,7 +31,7 @@ _GROWTH_MAX: Final = 2
 """A window with more than this many times the expected articles is a reason to check the free disk space."""
 _SEEDS: Final = 1 << 32
 _COUNTED_MAX: Final = 100_000
-"""Up to this many versions and retractions are counted one by one, which takes a few seconds."""
+"""Articles are counted if the store has at most this many versions and retractions. That takes a few seconds."""
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
@@ -93,8 +93,8 @@ def _guard_findings(ours: JudgeSettings) -> Iterator[Finding]:
     thresholds = ours.thresholds_for(*ours.sources)
     if thresholds.facts_shared_min and not thresholds.facts_shared_of_more_min:
         yield warning(
-            "The fact guard (facts_shared_min) has revision 1: an article with hardly any facts of its own makes "
-            "others in the same words its duplicates.",
+            "The fact guard (facts_shared_min) has revision 1: other articles in the same words are flagged as "
+            "duplicates of an article with hardly any facts.",
             f"Fill a new store with revision {FACTS_REVISION}: use dupwatch migrate (docs/operate/migration.md).",
         )
 
@@ -105,7 +105,7 @@ def _reader_findings(config: Config) -> Iterator[Finding]:
         read = "Pages are" if section.body_format == "article" else "HTML is"
         yield warning(
             f"{read} read by revision {section.reader_revision}, for which the store was made: ruby annotations "
-            "count as text, and some sloppy or doubly escaped markup gives another text than a browser shows.",
+            "count as text, and some sloppy or doubly escaped markup is not read as a browser shows it.",
             f"Fill a new store with revision {READER_REVISION}: use dupwatch migrate (docs/operate/migration.md).",
         )
 
@@ -173,7 +173,7 @@ def check_size(config: Config, settings: Callable[[], JudgeSettings]) -> Iterato
     try:
         with stores.opened_store(config, readonly=True) as store:
             if store.settings() is None:
-                yield ok("Nothing has been judged into the store yet.")
+                yield ok("The store is empty: no articles have been judged with it yet.")
                 return
             judge = settings()
             remote = stores.is_remote(config)
@@ -198,7 +198,7 @@ def size_finding(window: StoreWindow, config: Config) -> Finding:
         limit = rounded(outgrown_articles(window.settings.plan, look_up, remote=window.remote))
         cost = look_up_cost(window.settings.plan, window.size.articles, look_up)
         return warning(
-            f"{summary}, and has outgrown the plan {plan}: an article reads about {cost}, and from {limit:,} articles "
+            f"{summary}, and has outgrown the plan {plan}: a look-up reads about {cost}, and from {limit:,} articles "
             f"on, judging takes twice as long as with {larger}.",
             _move_commands(config, window.size.articles, larger),
         )
@@ -215,7 +215,7 @@ def _move_commands(config: Config, articles: int, larger: str) -> str:
     """Return the commands that move to a larger plan."""
     new = f'a copy of the configuration with judge.plan = "{larger}" and a store.url of its own'
     if not source_side(config).is_shared:
-        return f"Judge the window again into a new store: dupwatch backfill FILE --config NEW, where NEW is {new}."
+        return f"Judge the window again, with a new store: dupwatch backfill FILE --config NEW, where NEW is {new}."
     return (
         f"Run dupwatch store init --config NEW --articles {articles} --apply, then dupwatch migrate --config NEW"
         f" --from-group {config.kafka.group} --from-store {config.store.url}, where NEW is {new}, and a kafka.group of"

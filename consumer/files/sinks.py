@@ -130,7 +130,7 @@ def released_events(answer: JudgedRecord, emit: Emit) -> list[bytes]:
 
 
 def write_bytes(stream: BinaryIO, what: str, data: bytes) -> None:
-    """Write data to a stream and flush it. Raises ``SinkError``, whose message names the data ``what``.
+    """Write data to a stream and flush it. Raises ``SinkError``, whose message calls the data ``what``.
 
     A broken stream is redirected to /dev/null, so that later output to it does not fail too.
     """

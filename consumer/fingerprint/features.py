@@ -16,7 +16,7 @@ _NO_KEYWORD: Final = 0
 """The row of words that do not count."""
 _ROWS_FIRST: Final = 1 << 12
 KEYWORD_CHARS_KEPT_MAX: Final = 64
-"""Longer keywords are not kept as evidence: every record has its evidence, and a word can be as long as its text."""
+"""Longer keywords are not kept as evidence, since every record stores it, and a word can be as long as its text."""
 _TIES_FACTOR: Final = 8
 """If ties leave more than this many times ``keywords_max`` keywords, selecting the heaviest is faster than sorting."""
 
@@ -75,7 +75,7 @@ class WordTable:
 class Features(NamedTuple):
     """The keywords of a batch of texts: text t has the places ``offsets[t]:offsets[t + 1]``.
 
-    ``hashes``, uint64[places, words], and ``weights`` are by place. ``kept`` is the index of each place's word in
+    ``hashes``, uint64[places, bits // 64], and ``weights`` are by place. ``kept`` is the index of each place's word in
     ``words``, which has all words; the words of text t end at ``stops[t]``.
     """
 

@@ -1,9 +1,9 @@
 """Notes: the state of a partition that dupwatch stores in the metadata of its committed offset.
 
-A note describes a partition after everything before its offset was answered, so both are committed together. It is a
-JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. Only a note with nothing but
-``migrate`` is a plain text. An unreadable note never ends a run: the consumer reports it, and treats it as empty. See
-docs/use/streaming.md and docs/decisions/0030.
+A note describes a partition once all records before the offset are answered, so note and offset are committed
+together. It is a JSON object: ``{"dupwatch":1,"highest_ms":1767225600000,"window":[[50,3],[12,0]]}``. Only a note with
+nothing but ``migrate`` is plain text. An unreadable note never ends a run: the consumer reports it, and treats it as
+empty. See docs/use/streaming.md and docs/decisions/0030.
 """
 
 from collections.abc import Mapping

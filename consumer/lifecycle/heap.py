@@ -29,8 +29,8 @@ def periodic_trim(every_s: float = EVERY_S) -> Iterator[None]:
     if trim is None:
         yield
         return
-    # By default the threshold rises to 32 MB once large pieces are freed, and later large pieces go to the heap. See
-    # mallopt(3).
+    # By default, freeing a large piece raises the threshold to its size, up to 32 MB, and later pieces of that size go
+    # to the heap. See mallopt(3).
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_MMAP_THRESHOLD, _LARGE_BYTES)
     closed = threading.Event()
 

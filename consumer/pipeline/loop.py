@@ -51,7 +51,7 @@ log = logging.getLogger("dupwatch")
 
 
 _CHECK_S = 0.1
-"""The seconds between two checks, during a wait for fingerprints, whether to abandon the batch."""
+"""How often, in seconds, a wait for fingerprints checks whether to abandon the batch."""
 
 
 def reply_to_nobody() -> None:
@@ -59,7 +59,7 @@ def reply_to_nobody() -> None:
 
 
 class PlanWarning:
-    """A warning, logged once, that the articles of a batch read more than ``postings_max`` postings on average.
+    """A warning, logged once, that the look-ups of a batch read more than ``postings_max`` postings on average.
 
     ``larger`` is the plan to move to, or None if there is no larger one.
     """
@@ -76,7 +76,7 @@ class PlanWarning:
             return
         self._warned = True
         log.warning(
-            "Articles read %d postings on average, more than %d. The window is too large for the plan %s: %s",
+            "Look-ups read %d postings on average, more than %d. The window is too large for the plan %s: %s",
             postings_read // versions,
             self._postings_max,
             self._plan_name,
@@ -94,10 +94,10 @@ class Pipeline:
     ``decode`` has to wait and the run is asked to stop in the meantime, it raises ``Abandoned``.
 
     ``hooks`` get a report of each step of a batch, and of whether a thread is working or waiting for records.
-    ``interruption`` is called between any two pieces of work, and while the batch waits for its fingerprints. By
-    default, a batch that has begun is finished. With ``side_by_side``, partitions are judged at the same time.
-    ``postings_watch`` is ``postings_max`` of ``PlanWarning``. ``busy_items`` decides which bank matches are withheld.
-    ``reply`` is called when a batch is committed and reported.
+    A method of ``interruption`` is called between any two pieces of work, and while the batch waits for its
+    fingerprints. By default, a batch that has begun is finished. With ``side_by_side``, partitions are judged at the
+    same time. ``postings_watch`` is ``postings_max`` of ``PlanWarning``. ``busy_items`` decides which bank matches are
+    withheld. ``reply`` is called when a batch is committed and reported.
     """
 
     source: Source

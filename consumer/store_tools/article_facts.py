@@ -24,8 +24,8 @@ from storage.records import Arrival, StoredVersion, Tombstone
 class ArticleHistoryEntry(NamedTuple):
     """A version or a retraction in the history of an id. Fields of versions are empty in a retraction.
 
-    ``stretch`` is the number of the content's stretch, 0 for the first. ``verdict`` is None while the version is
-    pending.
+    ``stretch`` counts how often the content had ended before it came into force this time. ``verdict`` is None while
+    the version is pending.
     """
 
     kind: Literal["version", "retraction"]
@@ -52,8 +52,8 @@ class ArticleFacts(NamedTuple):
     """Everything stored about one version of an article.
 
     ``links`` lead from the version to the kept one at the end of its chain; ``histories`` has the history of each id in
-    the chain. Both are empty if the version is not stored. ``passages`` has the parts that the verdict names, with the
-    shared passages. ``body`` is None if the store keeps no text.
+    the chain. ``passages`` has the parts that the verdict names, with the shared passages. All three are empty if the
+    version is not stored. ``body`` is None if the version or its text is not stored.
     """
 
     history: History

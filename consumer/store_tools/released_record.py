@@ -90,11 +90,11 @@ class RecordSearch:
         for flag in self.flags_since(since_ms):
             if flag.key not in keys:
                 continue
-            reference, origin = references.get(_name_of(flag)), _origin(flag)
-            if reference is None or origin is None:
+            reference, record_id = references.get(_name_of(flag)), _record_id_in(flag)
+            if reference is None or record_id is None:
                 continue
-            if origin not in places[reference]:
-                places[reference].append(origin)
+            if record_id not in places[reference]:
+                places[reference].append(record_id)
             missing.discard(reference)
             if not missing:
                 return RecordOrigins(places, is_complete=False)
@@ -109,7 +109,7 @@ class RecordSearch:
         if stored.ends_at is not None:
             return ReturnObstacle("a later version or a retraction has arrived since, and the topic keeps the last one")
         if stored.record.origin is not None:
-            record_id = _record_id(stored.record.origin)
+            record_id = _record_id_of(stored.record.origin)
             return (
                 ReturnObstacle("it did not come from a topic") if record_id is None else self._record(record_id, stored)
             )
@@ -120,7 +120,7 @@ class RecordSearch:
                     return found
         except SourceError as error:
             return ReturnObstacle(str(error), is_passing=True)
-        return found or ReturnObstacle(f"no flag of it in {self.flags_topic} says where its record is")
+        return found or ReturnObstacle(f"none of its flags in {self.flags_topic} says where its record is")
 
     def _places(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordId]:
         """Yield the positions that the flags of this version name, known positions first. Raises ``SourceError``."""
@@ -134,10 +134,10 @@ class RecordSearch:
         for flag in self.flags_since(_sent_from_ms(flagged.verdict)):
             if flag.key != key or _name_of(flag) != name:
                 continue
-            origin = _origin(flag)
-            if origin is not None and origin not in seen:
-                seen.add(origin)
-                yield origin
+            record_id = _record_id_in(flag)
+            if record_id is not None and record_id not in seen:
+                seen.add(record_id)
+                yield record_id
 
     def _record(self, record_id: RecordId, stored: StoredVersion) -> RawRecord | ReturnObstacle:
         """Return the record at this position, or an obstacle if it no longer exists or is not this version."""
@@ -168,7 +168,7 @@ def _name_of(flag: RawRecord) -> tuple[bytes | None, str]:
     return flag.key, (verdict.version or "") if verdict.outcome == "duplicate" else ""
 
 
-def _origin(flag: RawRecord) -> RecordId | None:
+def _record_id_in(flag: RawRecord) -> RecordId | None:
     headers: Mapping[str, bytes | None] = dict(flag.headers)
     topic, partition, offset = (headers.get(name) or b"" for name in (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET))
     if not topic or not partition.isdigit() or not offset.isdigit():
@@ -176,7 +176,7 @@ def _origin(flag: RawRecord) -> RecordId | None:
     return RecordId(topic.decode(errors="replace"), int(partition), int(offset))
 
 
-def _record_id(origin: Origin) -> RecordId | None:
+def _record_id_of(origin: Origin) -> RecordId | None:
     """Return the position of an origin's record, or None if it did not come from a topic."""
     partition = partition_named(origin.feed)
     return None if partition is None or origin.sequence is None else RecordId(*partition, origin.sequence)

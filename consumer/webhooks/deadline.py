@@ -3,7 +3,7 @@
 import time
 
 
-class DeadlinePassed(Exception):  # noqa: N818  # named for the attempt
+class DeadlinePassed(Exception):  # noqa: N818  # named for the deadline
     """The deadline of an attempt has passed."""
 
 

@@ -1,4 +1,4 @@
-"""The console's access to the store, which is opened when it is needed, and again after a failure."""
+"""The console's access to the store, which is opened on first use. If that fails, the next use tries again."""
 
 import logging
 import threading
@@ -25,7 +25,7 @@ from storage.kinds import kind_of
 log = logging.getLogger("dupwatch")
 
 STORE_S: Final = 5.0
-"""How long a remote store may take to answer a page."""
+"""The time limit for each answer of a remote store, except to releases."""
 StoreAccess = Callable[[], Store]
 """Returns a store. Raises ``StoreError`` while the store is not available."""
 
@@ -75,7 +75,7 @@ class LazyStore:
 
 
 def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> Path | None:
-    """Return the unwritable path that keeps this process from releasing: in the store, or the console's own file."""
+    """Return an unwritable path that prevents releases: one in the store, or the console's ``own`` file; else None."""
     return store_part() or (own if own is not None and not may_write(own) else None)
 
 
@@ -134,7 +134,7 @@ class StoredArticleReader(ArticleReader):
 
 
 class SettingsCheck:
-    """A check that refuses a store with other settings, or another secret, than the configured ones.
+    """A check that refuses a store whose settings or secret differ from the configured ones.
 
     A store without settings passes, since consumers bind it. For one thread at a time.
     """

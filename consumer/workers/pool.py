@@ -263,7 +263,7 @@ def _end_later(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent ends; if the parent were killed, the worker would wait for work for ever."""
+    """End this worker when its parent ends. Otherwise a worker whose parent was killed would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -44,7 +44,7 @@ class HbaseStore(Store):
         self._seen_texts = SeenTexts(namespace + b":seen")
         self._sketches = CellCache(gateways.options.sketches_max)
         # None until this process has read the store's width of codes, which never changes.
-        self._layout: PostingLayout | None = None
+        self._posting_layout: PostingLayout | None = None
 
     @classmethod
     def open(
@@ -56,8 +56,8 @@ class HbaseStore(Store):
     ) -> Self:
         """Open the store in the tables of ``place``, which must exist.
 
-        ``report`` is called with changes of connections and with repeated requests of a run's calls; ``tell_wait`` is
-        called when an answer takes more than two seconds.
+        ``report`` receives ``StoreConnected`` and, if a run's call repeats a request, ``StoreRepeated``. ``tell_wait``
+        is called when an answer takes more than two seconds.
 
         Raises ``StoreRefused`` if TLS cannot be set up, tables are missing, disabled or differ from the schema, or the
         layout is unknown. Raises ``StoreUnavailable`` if no gateway answers.
@@ -120,24 +120,24 @@ class HbaseStore(Store):
     @override
     def add(self, records: Sequence[Record]) -> None:
         calls = self._writing("add")
-        layout = common_layout(records, self._stored_layout(calls), f"The store {self._gateways.place}")
-        if layout is not None and layout != self._layout:
+        layout = common_layout(records, self._stored_posting_layout(calls), f"The store {self._gateways.place}")
+        if layout is not None and layout != self._posting_layout:
             width = self._meta.agree(calls, CODE_BYTES_ROW, str(layout.code_bytes).encode())
-            self._layout = _layout(width)
+            self._posting_layout = _posting_layout_of(width)
             # Another process may have stored another width first.
-            common_layout(records, self._layout, f"The store {self._gateways.place}")
+            common_layout(records, self._posting_layout, f"The store {self._gateways.place}")
         self._postings.add(calls, records)
 
     @override
     def look_up(self, keys: Sequence[bytes], bytes_max: int | None = None) -> list[PostingRow]:
         calls = self._gateways.calls("look_up")
-        return self._postings.look_up(calls, keys, self._stored_layout(calls) or DEFAULT_LAYOUT, bytes_max)
+        return self._postings.look_up(calls, keys, self._stored_posting_layout(calls) or DEFAULT_LAYOUT, bytes_max)
 
     @override
     def seek(self, codes: Sequence[KeyedCode], postings_max: int) -> list[PostingRow]:
         """Search all fresh postings of each row, but only its first posting sets."""
         calls = self._gateways.calls("seek")
-        return self._postings.seek(calls, codes, postings_max, self._stored_layout(calls) or DEFAULT_LAYOUT)
+        return self._postings.seek(calls, codes, postings_max, self._stored_posting_layout(calls) or DEFAULT_LAYOUT)
 
     @override
     def remove(self, records: Sequence[Record]) -> None:
@@ -249,14 +249,14 @@ class HbaseStore(Store):
             raise read_only(self._gateways.place)
         return self._gateways.calls(operation)
 
-    def _stored_layout(self, calls: Calls) -> PostingLayout | None:
-        if self._layout is None:
+    def _stored_posting_layout(self, calls: Calls) -> PostingLayout | None:
+        if self._posting_layout is None:
             width = self._meta.read(calls, CODE_BYTES_ROW)
-            self._layout = None if width is None else _layout(width)
-        return self._layout
+            self._posting_layout = None if width is None else _posting_layout_of(width)
+        return self._posting_layout
 
 
-def _layout(width: bytes) -> PostingLayout:
+def _posting_layout_of(width: bytes) -> PostingLayout:
     """Return the layout of postings whose codes have this width, which ``meta`` holds as decimal digits."""
     try:
         return POSTING_LAYOUTS[int(width)]
@@ -287,7 +287,7 @@ def check_tables(calls: Calls) -> None:
 
 
 def check_layout(calls: Calls, meta: Meta) -> None:
-    """Raise ``StoreRefused`` for a store with an unknown layout. Set or raise the layout as the options need.
+    """Raise ``StoreRefused`` for a store with an unknown layout. Set or raise the layout as the options require.
 
     Does not write if the store is open for reading only.
     """

@@ -278,7 +278,8 @@ def test_an_embedded_store_is_made_for_a_plan(dupwatch: Command, tmp_path: Path)
     assert doctor.code == 4
     assert "The store is made for the plan 16x28, but judge.plan is 4x16." in doctor.out.decode()
     assert "Skipped because the check 'settings of the store' failed." in doctor.out.decode()
-    assert "Nothing has been judged into the store yet." in dupwatch("doctor", "--source", SAMPLE, *store).out.decode()
+    doctor = dupwatch("doctor", "--source", SAMPLE, *store)
+    assert "The store is empty: no articles have been judged with it yet." in doctor.out.decode()
     judged = dupwatch(*run)
     assert judged.code == 0, judged.err
     doctor = dupwatch("doctor", "--source", SAMPLE, *store)
@@ -301,8 +302,8 @@ def test_an_outgrown_store_is_named_with_the_commands_that_move_it(
     monkeypatch.setattr(plan_choice, "_OUTGROWN_POSTINGS", {False: 1})
     ended = dupwatch(*asked)
     assert ended.code == 0
-    assert "and has outgrown the plan 4x16: an article reads about" in ended.out.decode()
-    assert "Judge the window again into a new store" in ended.out.decode()
+    assert "and has outgrown the plan 4x16: a look-up reads about" in ended.out.decode()
+    assert "Judge the window again, with a new store" in ended.out.decode()
 
 
 def test_postings_by_first_byte() -> None:

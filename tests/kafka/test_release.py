@@ -185,5 +185,5 @@ def test_a_record_without_an_origin_is_searched_for(topics: Topics, release: Rel
     assert last(topics, "plain").value == original.value
     delete_records(topics.address, topics.sink("duplicates"), 0, end_of(topics.address, topics.sink("duplicates")))
     ended = release("again", "--yes", *earlier)
-    assert f"no flag of it in {topics.prefix}.duplicates says where its record is" in " ".join(ended.err.split())
+    assert f"none of its flags in {topics.prefix}.duplicates says where its record is" in " ".join(ended.err.split())
     assert last(topics, "again").value is None

@@ -12,10 +12,10 @@ from consumer.evaluation.recommendations import Choice, Recommendation
 from consumer.judge.settings import JudgeSettings
 
 NOTE: Final = (
-    "Recall counts labelled duplicates only: an unlabelled duplicate cannot be missed. Precision counts labelled "
-    "pairs only: it depends on how many unique pairs are labelled, and how similar they are."
+    "Recall counts labelled duplicates only: missed duplicates without a label are not counted. Precision counts "
+    "labelled pairs only: it depends on how many unique pairs are labelled, and how similar they are."
 )
-_PERCENT_A_ROW: Final = 5
+_ROW_STEP_PERCENT: Final = 5
 _CANNOT_BE_SET: Final = "✗"
 """Marks a threshold that cannot be set."""
 _FIGURES: Final = ("right", "wrong", "precision", "precision 95 %", "recall", "recall 95 %", "F1")
@@ -110,7 +110,7 @@ def _curve_table(curve: Curve, recommended: Recommendation, settings: JudgeSetti
     table = new_table(titles[curve.setting], *render.number_columns(unit, *_FIGURES), Column("", no_wrap=True))
     for point in curve.points:
         marks = _mark_cell(point.threshold, recommended)
-        if curve.setting != "similarity_min" or marks or round(point.threshold * 100) % _PERCENT_A_ROW == 0:
+        if curve.setting != "similarity_min" or marks or round(point.threshold * 100) % _ROW_STEP_PERCENT == 0:
             table.add_row(threshold_text(curve.setting, point.threshold), *_figure_cells(point), marks)
     return table
 

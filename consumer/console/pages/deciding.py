@@ -86,7 +86,7 @@ def close(visit: SignedInVisit) -> Response:
 def _show_next(
     visit: SignedInVisit, selection: QueueSelection, flag: FlagRow, notice_fields: Mapping[str, int]
 ) -> Response:
-    """Show the next flag and claim it, or show the queue if there is none."""
+    """Show the next flag, and claim it unless somebody else has it open. Show the queue if there is none."""
     context, person_id = visit.context, visit.person.person_id
     following = claims.next_flag(
         context.database, selection.filters, selection.order, flag, person_id, context.now_ms()

@@ -82,7 +82,7 @@ def test_rows_become_json_for_topics() -> None:
             "--set source.fields.title=headline. If nothing identifies an article, add a number to each",
         ),
         (b"guid,title,full_text", "Add --set source.fields.id=guid --set source.fields.body=full_text"),
-        (b"id,body,id", "names the column 'id' twice"),
+        (b"id,body,id", "names the column 'id' more than once"),
         (b"id;body", "separated by semicolons: convert it, as with mlr --icsv --ifs ';' --ojsonl cat FEED"),
         (b"id\tbody", "separated by tabs: set source.format=tsv"),
         (b'{"id": "a", "body": "b"}', "is JSON: set source.format=jsonl"),

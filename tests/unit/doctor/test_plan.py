@@ -45,7 +45,7 @@ def test_a_window_that_has_outgrown_its_plan() -> None:
     found = finding(WindowSize(5_000_000, 0.1))
     assert found.status == "warning"
     assert found.found == (
-        "The window has about 5,000,000 kept articles (± 10%), and has outgrown the plan 4x16: an article reads about "
+        "The window has about 5,000,000 kept articles (± 10%), and has outgrown the plan 4x16: a look-up reads about "
         "1,068 postings, and from 2,340,000 articles on, judging takes twice as long as with 16x28."
     )
     assert found.remedy == (
@@ -59,13 +59,13 @@ def test_posts_outgrow_their_plan_earlier() -> None:
     """The finding names the candidates that chance brings, and the limit that counts them."""
     posts, news = (finding(WindowSize(600_000, 0.1), profile=name) for name in ("posts", "news"))
     assert (posts.status, news.status) == ("warning", "ok")
-    assert "an article reads about 220 postings and 24 candidates, and from 458,000 articles on" in posts.found
+    assert "a look-up reads about 220 postings and 24 candidates, and from 458,000 articles on" in posts.found
 
 
 def test_a_feed_of_files_has_no_group_to_move() -> None:
     """It is judged again, into a new store."""
     found = finding(WindowSize(5_000_000, 0.1), source="feed.jsonl")
-    assert (found.remedy or "").startswith("Judge the window again into a new store: dupwatch backfill FILE")
+    assert (found.remedy or "").startswith("Judge the window again, with a new store: dupwatch backfill FILE")
     assert "migrate" not in (found.remedy or "")
 
 

@@ -122,7 +122,7 @@ def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str)
 def test_other_messages_of_the_topic_name_nothing(flag: RawRecord) -> None:
     """Anybody may write to a topic, and flags of other versions are of no use."""
     topics = Topics([flag], {PLACE: b"the version"})
-    assert topics.search() == ReturnObstacle("no flag of it in p.duplicates says where its record is")
+    assert topics.search() == ReturnObstacle("none of its flags in p.duplicates says where its record is")
     assert topics.asked == []
 
 
@@ -234,7 +234,7 @@ def test_a_record_that_moved_is_searched_for_after_all() -> None:
 @pytest.mark.parametrize(
     ("places", "why"),
     [
-        ([], "no flag of it in p.duplicates says where its record is"),
+        ([], "none of its flags in p.duplicates says where its record is"),
         ([(0, 7)], "its record at articles [2] offset 7 no longer exists"),
     ],
 )

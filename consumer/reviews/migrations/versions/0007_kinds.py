@@ -13,7 +13,10 @@ _CHECK = "kind IN ('flag', 'near_miss', 'ended_before', 'bank_match')"
 
 
 def upgrade() -> None:
-    """Allow the new kinds, and create a table for the items. SQLite reads no flags, and PostgreSQL only checks them."""
+    """Allow the new kinds, and create a table for the items.
+
+    On SQLite no rows of ``flags`` are read. PostgreSQL reads them once, to check the new constraint.
+    """
     if op.get_bind().dialect.name == "sqlite":
         _allow_on_sqlite()
     else:
@@ -37,7 +40,7 @@ def upgrade() -> None:
 
 
 def _allow_on_sqlite() -> None:
-    """Change the stored definitions of the two tables.
+    """Change the stored definitions of the tables ``flags`` and ``tally``.
 
     SQLite cannot alter a constraint, and copying a referenced table would take minutes with a million flags. Its
     documentation describes this procedure for changes that do not affect the rows ("Making Other Kinds Of Table
