@@ -243,14 +243,19 @@ def unstored_binding(config: Config, settings: JudgeSettings) -> Binding:
 
 
 def secret_of_store(config: Config, url: str) -> Secret | None:
-    """Return the secret of the store at ``url``; None if it has none.
-
-    Raises ``StoreError``, and ``ValueError`` if the stored secret cannot be read.
-    """
+    """Return the secret of the store at ``url``; None if it has none. Raises ``StoreError``."""
     other = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
     with opened_store(other, readonly=True) as store:
         stored = store.settings()
-    return None if stored is None else secret_in(stored)
+    return None if stored is None else stored_secret(stored)
+
+
+def stored_secret(cell: bytes) -> Secret | None:
+    """Return the secret in a store's cell; None if it has none. Raises ``StoreMismatch`` if it cannot be read."""
+    try:
+        return secret_in(cell)
+    except ValueError as error:
+        raise StoreMismatch(f"the store is damaged: its secret cannot be read ({error})") from error
 
 
 def configured_secret(config: Config) -> Secret | None:

@@ -231,8 +231,10 @@ def _head(cell: bytes) -> tuple[int, int]:
     cell_format, state, record_bytes = _HEAD.unpack_from(cell)
     if cell_format != _FORMAT:
         raise _DamagedCellError(f"the cell has format {cell_format}, but this program supports only {_FORMAT}")
+    if state not in (_PENDING, _SETTLED, _RELEASED):
+        raise _DamagedCellError(f"the cell has the unknown state {state}")
     tail_bytes = len(cell) - _HEAD.size - record_bytes
-    if state not in (_PENDING, _SETTLED, _RELEASED) or tail_bytes < _tail_bytes_min(cell, state, tail_bytes):
+    if tail_bytes < _tail_bytes_min(cell, state, tail_bytes):
         raise _DamagedCellError("the cell is truncated")
     if state == _PENDING and tail_bytes:
         raise _DamagedCellError("the cell is pending but has a verdict")

@@ -102,6 +102,15 @@ def test_a_keyed_store_without_its_secret_is_refused(url: str) -> None:
             stores.bind(store, judge_settings(config, lexicon), config)
 
 
+def test_a_secret_that_cannot_be_read_is_damage(url: str) -> None:
+    """Whoever compares with the store gets a sentence."""
+    config = load_config(None, {"store": {"url": url}})
+    with stores.opened_store(config) as store:
+        store.agree(b'{"secret": "12"}')
+    with pytest.raises(StoreMismatch, match="its secret cannot be read"):
+        stores.secret_of_store(config, url)
+
+
 def test_a_store_in_memory_has_the_published_secret() -> None:
     """So that two runs over a feed give the same similarities."""
     config = load_config(None, {"store": {"url": "memory:"}, "fingerprint": {"scheme": "jieba-tfidf/3"}})

@@ -7,10 +7,9 @@ import typer
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, LastingStoreOption, SetOption, command_config
-from consumer.judge.binding import secret_in
 from consumer.model.errors import ConfigError, SinkError, StoreMismatch
 from consumer.wiring.audit import opened_audit_log, record_change
-from consumer.wiring.stores import opened_store
+from consumer.wiring.stores import opened_store, stored_secret
 from consumer.workers.secret_file import write_secret
 
 app = typer.Typer(no_args_is_help=True, help="Export the secret that keys the sketches of a store.")
@@ -38,10 +37,7 @@ def export(
         cell = opened.settings()
         if cell is None:
             raise StoreMismatch("the store is empty: nothing has been judged into it, so it has no secret yet")
-        try:
-            secret = secret_in(cell)
-        except ValueError as error:
-            raise StoreMismatch(f"the store is damaged: its secret cannot be read ({error})") from error
+        secret = stored_secret(cell)
         if secret is None:
             raise StoreMismatch("the scheme of this store has no secret; jieba-tfidf/3 is the first scheme with one")
         try:

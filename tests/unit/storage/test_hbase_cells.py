@@ -76,7 +76,7 @@ def test_a_row_orders_versions_and_tombstones_by_arrival() -> None:
         (PENDING[:-1], "truncated"),
         (PENDING + b"x", "pending but has a verdict"),
         (b"\x02" + PENDING[1:], "format 2"),
-        (PENDING[:1] + b"\x07" + PENDING[2:], "truncated"),
+        (PENDING[:1] + b"\x07" + PENDING[2:], "unknown state 7"),
         (cells.pending_cell(make_record("another")), "it holds another version"),
         (b"\1\2" + PENDING[2:], "truncated"),
         (b"\1\2" + PENDING[2:] + bytes(35), "truncated"),
