@@ -35,7 +35,6 @@ _PART_PREFIX: Final = bytes([LANE_PARTS << _LANE_SHIFT])
 _PART_KEY_BYTES: Final = 5
 _WORD_BYTES: Final = 8
 _BYTE_BITS: Final = 8
-_ARRIVAL: Final = struct.Struct(">QQ")
 _TAIL: Final = struct.Struct(f">{REFERENCE_BYTES}sQQ")
 
 TAIL_WORDS: Final = _TAIL.size // _WORD_BYTES
@@ -207,9 +206,10 @@ def all_keys(record: Record) -> list[bytes]:
 
 def postings_of(record: Record) -> list[tuple[bytes, bytes]]:
     """Return the postings of a version as (key, posting); [] if it has neither keys nor anchors."""
-    tail = record.reference + _ARRIVAL.pack(record.time_ms, record.sequence)
-    postings = [code_of(record, lane) + tail for lane in (0, 1, LANE_PARTS)]
-    return [(key, postings[key[0] >> _LANE_SHIFT]) for key in all_keys(record)]
+    tail = _TAIL.pack(record.reference, record.time_ms, record.sequence)
+    by_fingerprint = record.fingerprint + tail
+    by_lane = (by_fingerprint, code_of(record, 1) + tail, by_fingerprint)
+    return [(key, by_lane[key[0] >> _LANE_SHIFT]) for key in (all_keys(record) if record.anchors else record.keys)]
 
 
 def common_layout(records: Iterable[Record], stored: PostingLayout | None, store: str) -> PostingLayout | None:

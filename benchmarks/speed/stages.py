@@ -25,14 +25,14 @@ from benchmarks.speed.report import OUT, Row, publish
 from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint import Fingerprinter, default_tokenizer, normalise, sketch_batch
 from consumer.judge import search, situation
-from consumer.judge.comparison import ComparisonBatch
+from consumer.judge.comparison_batch import ComparisonBatch
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"
 STORE_CALLS: Final = ("create", "add", "look_up", "read", "settle")
 JUDGE_STEPS: Final[tuple[tuple[object, str], ...]] = (
     (search, "find_candidates"),
-    (ComparisonBatch, "compare"),
+    (ComparisonBatch, "compare_all"),
     (situation, "decide"),
 )
 _BATCH: Final = 256

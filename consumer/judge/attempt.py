@@ -109,7 +109,7 @@ class Attempt:
             near = self.search.look_up_unstored(records)
         sightings = self.seen_texts.sightings_of_unstored(records)
         matches = {record.reference: self._matches(record, near) for record in records}
-        parts = self.part_search.find(records, near.references(), are_posted=False)
+        parts = self.part_search.find(records, near, are_posted=False)
         return [
             QueryResult(
                 matches[record.reference],
@@ -189,7 +189,7 @@ class Attempt:
         repeated = {copy.record.reference for copy in copies}
         rest = [version for version in pending if version.record.reference not in repeated]
         near = self._post_and_look_up(rest) if rest else Neighbourhood({}, {}, frozenset())
-        parts = self.part_search.find([version.record for version in rest], near.references())
+        parts = self.part_search.find([version.record for version in rest], near)
         return Situation(pending, copies, near, parts=parts)
 
     def _post_and_look_up(self, versions: Sequence[StoredVersion]) -> Neighbourhood:

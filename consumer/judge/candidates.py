@@ -6,6 +6,7 @@ distances (docs/decisions/0012, 0034).
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -77,7 +78,7 @@ class Candidates(NamedTuple):
         return self.references + self.replaced
 
 
-_NO_CANDIDATES: Final = Candidates((), 0, truncated=False)
+NO_CANDIDATES: Final = Candidates((), 0, truncated=False)
 
 
 class Probe(NamedTuple):
@@ -92,10 +93,10 @@ _Shared = dict[tuple[bytes, tuple[int, ...]], NearPostings]
 _NO_ROWS: Final[Mapping[KeyedCode, PostingRow]] = MappingProxyType({})
 
 
-def probe_keys(record: Record, settings: JudgeSettings) -> list[bytes]:
+def probe_keys(record: Record, settings: JudgeSettings) -> Sequence[bytes]:
     """Return the keys to look up for a record: its own and, with a radius, the neighbours of its blocks."""
     if settings.radius == 0 or not any(lane_of(key) == LANE_SIMHASH for key in record.keys):
-        return list(record.keys)
+        return record.keys
     code = np.frombuffer(record.fingerprint, ">u8").astype(np.uint64)
     neighbours = settings.plan.probe_keys(code[np.newaxis], settings.radius).tobytes()
     width = settings.plan.key_bytes
@@ -128,25 +129,26 @@ def find_candidates(
     """
     # The articles of a crowd have the same code and rows, so lane 0 is searched once for all of them.
     shared: _Shared = {}
-    articles = [_rows_of(probe, rows) for probe in probes]
+    packed = {key: row.packed for key, row in rows.items()}
+    truncated_keys = {key for key, row in rows.items() if row.truncated}
+    articles = [_rows_of(probe, packed, truncated_keys) for probe in probes]
     return [
         _find(article, rows, settings, sought, shared) if ranked is None else _candidates(ranked, settings)
         for article, ranked in zip(articles, rank_together(articles, settings), strict=True)
     ]
 
 
-def _rows_of(probe: Probe, rows: Mapping[bytes, PostingRow]) -> ArticleRows:
-    article_rows = [rows[key] for key in probe.keys]
-    packed = [row.packed for row in article_rows]
+def _rows_of(probe: Probe, packed: Mapping[bytes, bytes], truncated_keys: AbstractSet[bytes]) -> ArticleRows:
+    rows = list(map(packed.__getitem__, probe.keys))
     blocks = count_before(LANE_MINHASH, probe.keys)
-    return ArticleRows(probe.record, packed[:blocks], packed[blocks:], any(row.truncated for row in article_rows))
+    return ArticleRows(probe.record, rows[:blocks], rows[blocks:], not truncated_keys.isdisjoint(probe.keys))
 
 
 def _candidates(ranked: RankedVersions, settings: JudgeSettings) -> Candidates:
     """Return all ranked versions as candidates."""
     references, distances = ranked
     if not references:
-        return _NO_CANDIDATES
+        return NO_CANDIDATES
     same_code = [reference for reference, distance in zip(references, distances, strict=True) if distance == 0]
     return Candidates(
         references,

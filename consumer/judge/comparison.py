@@ -4,17 +4,17 @@
 would be kept. So nothing here may depend on the order of the two, or on the result of a look-up.
 """
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, repeat
+from typing import Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from consumer.fingerprint import (
     LANE_MINHASH,
     LANE_SIMHASH,
+    SketchSimilarity,
     TextKind,
     hamming_distance,
 )
@@ -25,8 +25,8 @@ from storage.records import Record, StoredVersion
 
 SKETCHED: Final = (TextKind.LONG, TextKind.SHINGLED)
 """The kinds of text that are matched with each other by sketch."""
-_ONE_BY_ONE_MAX: Final = 16
-"""Up to this many versions are compared one by one, because building arrays costs more."""
+_PAIRS_AT_ONCE: Final = 4_096
+"""Limit on the pairs of sketches compared in one pass, which takes a few MiB."""
 
 
 class PairComparison(msgspec.Struct, frozen=True):
@@ -89,130 +89,21 @@ class PairComparison(msgspec.Struct, frozen=True):
 
 
 def compare(version: StoredVersion, others: Sequence[StoredVersion], settings: JudgeSettings) -> list[PairComparison]:
-    """Return the comparison of one version with each of several; all similarities are estimated in one call."""
-    if not others:
-        return []
-    similarities = _similarities(version.record, [other.record for other in others], settings)
-    bands = _bands(version.record)
-    return [
-        _compare(version, other, bands, similarity, settings)
-        for other, similarity in zip(others, similarities, strict=True)
-    ]
+    """Return the comparison of one version with each of several."""
+    return next(comparisons([(version, others)], settings))
 
 
-class ComparisonResult(NamedTuple):
-    """The result of comparing a version with others: their number, the near ones, and all known similarities.
+def estimated_similarities(pairs: Iterable[tuple[bytes, bytes]], estimate: SketchSimilarity) -> Iterator[float]:
+    """Yield the similarity of each pair of sketches, all of which have one width.
 
-    ``ended`` are earlier versions that would be near had they not ended before the version arrived.
+    A pass takes pairs of many articles, because it costs much more than a pair, and most articles have few.
     """
-
-    others: int
-    near: list[tuple[StoredVersion, PairComparison]]
-    similarities: list[float]
-    ended: list[tuple[StoredVersion, PairComparison]]
-
-
-class ComparisonBatch:
-    """Stored versions as arrays, so that one version can be compared with hundreds of them.
-
-    Ruling out a version by sketch or fingerprint costs a few nanoseconds; only the rest is compared in full.
-    """
-
-    def __init__(self, versions: Sequence[StoredVersion]) -> None:
-        self._versions = versions
-        self._indexes = {version.record.reference: index for index, version in enumerate(versions)}
-
-    def compare(self, version: StoredVersion, references: Sequence[bytes], settings: JudgeSettings) -> ComparisonResult:
-        """Return the result of comparing a version with the versions of this batch that have these references."""
-        indexes = [self._indexes[reference] for reference in references if reference in self._indexes]
-        if len(indexes) <= _ONE_BY_ONE_MAX:
-            others = [self._versions[index] for index in indexes]
-            comparisons = compare(version, others, settings)
-            similarities = [pair.similarity for pair in comparisons if pair.similarity is not None]
-        else:
-            possible, similarities = self._possible_indexes(version.record, np.array(indexes), settings)
-            others = [self._versions[index] for index in possible]
-            comparisons = compare(version, others, settings)
-        alike = [pair for pair in zip(others, comparisons, strict=True) if pair[1].alike]
-        return ComparisonResult(
-            others=len(indexes),
-            near=[pair for pair in alike if pair[1].in_force],
-            similarities=similarities,
-            ended=[pair for pair in alike if not pair[1].in_force and pair[0].record.arrival < version.record.arrival],
+    pairs = iter(pairs)
+    while chunk := list(islice(pairs, _PAIRS_AT_ONCE)):
+        ours, theirs = (
+            np.frombuffer(b"".join(sketches), np.uint8).reshape(len(chunk), -1) for sketches in zip(*chunk, strict=True)
         )
-
-    def _possible_indexes(
-        self, record: Record, indexes: NDArray[np.intp], settings: JudgeSettings
-    ) -> tuple[list[int], list[float]]:
-        """Return the indexes of versions that ``_equal`` or ``_verified`` may accept, and all known similarities."""
-        arrays = self._arrays
-        same_text = (arrays.text_digests[indexes] == _words(record.text_digest)).all(axis=1)
-        kinds = arrays.kinds[indexes]
-        similarities: NDArray[np.float64] | None = None
-        if record.sketch:
-            estimate = settings.scheme.definition.sketch_similarity
-            similarities = estimate(np.frombuffer(record.sketch, np.uint8), arrays.sketches[indexes])
-        alike = kinds == record.kind
-        if record.kind == TextKind.SHORT:
-            passes = same_text
-        elif not settings.verify:
-            differing = np.bitwise_count(arrays.fingerprints[indexes] ^ _words(record.fingerprint))
-            passes = same_text if record.kind == TextKind.SHINGLED else differing.sum(axis=1) <= settings.max_distance
-        elif similarities is None:
-            passes = np.zeros(len(indexes), np.bool_)
-        else:
-            # Rules of sources can only raise the threshold.
-            passes = similarities >= settings.similarity_min
-            alike = np.isin(kinds, SKETCHED)
-        possible = passes & alike
-        if settings.scheme.definition.compares_letters:
-            possible |= same_text & (kinds != TextKind.EMPTY)
-        possible &= record.kind != TextKind.EMPTY
-        return indexes[possible].tolist(), _known_similarities(record, kinds, similarities, same_text, settings)
-
-    @cached_property
-    def _arrays(self) -> "_Arrays":
-        records = [version.record for version in self._versions]
-        return _Arrays(
-            kinds=np.array([record.kind for record in records], np.uint8),
-            sketches=np.frombuffer(b"".join(record.sketch for record in records), np.uint8).reshape(len(records), -1),
-            text_digests=_words(*(record.text_digest for record in records)),
-            fingerprints=_words(*(record.fingerprint for record in records)),
-        )
-
-
-class _Arrays(NamedTuple):
-    """Fields of n records, each as an array of n rows."""
-
-    kinds: NDArray[np.uint8]
-    sketches: NDArray[np.uint8]
-    text_digests: NDArray[np.uint64]
-    fingerprints: NDArray[np.uint64]
-
-
-def _words(*values: bytes) -> NDArray[np.uint64]:
-    return np.frombuffer(b"".join(values), np.uint64).reshape(len(values), -1)
-
-
-def _known_similarities(
-    record: Record,
-    kinds: NDArray[np.uint8],
-    estimates: NDArray[np.float64] | None,
-    same_text: NDArray[np.bool_],
-    settings: JudgeSettings,
-) -> list[float]:
-    """Return the ``_similarity`` of each pair that has one."""
-    if record.kind == TextKind.EMPTY:
-        return []
-    if settings.scheme.definition.compares_letters:
-        by_text = kinds != TextKind.EMPTY
-    else:
-        by_text = (kinds == TextKind.SHORT) | ((record.kind == TextKind.SHORT) & (kinds != TextKind.EMPTY))
-    equal = by_text & same_text
-    if estimates is None:
-        return [1.0] * int(np.count_nonzero(equal))
-    known: list[float] = np.where(equal, 1.0, estimates)[kinds != TextKind.EMPTY].tolist()
-    return known
+        yield from estimate(ours, theirs).tolist()
 
 
 def not_released(a: StoredVersion, b: StoredVersion) -> bool:
@@ -220,14 +111,28 @@ def not_released(a: StoredVersion, b: StoredVersion) -> bool:
     return a.released_from != b.record.reference and b.released_from != a.record.reference
 
 
-def _similarities(record: Record, others: Sequence[Record], settings: JudgeSettings) -> Sequence[float | None]:
-    width = len(record.sketch)
-    if not width:
-        return [None] * len(others)
-    sketches = np.frombuffer(b"".join(other.sketch for other in others), np.uint8).reshape(-1, width)
-    estimate = settings.scheme.definition.sketch_similarity
-    estimates: list[float] = estimate(np.frombuffer(record.sketch, np.uint8), sketches).tolist()
-    return estimates
+def comparisons(
+    requests: Iterable[tuple[StoredVersion, Sequence[StoredVersion]]], settings: JudgeSettings
+) -> Iterator[list[PairComparison]]:
+    """Yield the comparisons of each version with its others. All sketches must have one width."""
+    requests = list(requests)
+    sketches = (
+        (version.record.sketch, other.record.sketch)
+        for version, others in requests
+        if version.record.sketch
+        for other in others
+    )
+    similarities = estimated_similarities(sketches, settings.scheme.definition.sketch_similarity)
+    for version, others in requests:
+        if not others:
+            yield []
+            continue
+        bands = _bands(version.record)
+        estimates = islice(similarities, len(others)) if version.record.sketch else repeat(None, len(others))
+        yield [
+            _compare(version, other, bands, estimate, settings)
+            for other, estimate in zip(others, estimates, strict=True)
+        ]
 
 
 def _compare(

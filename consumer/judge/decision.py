@@ -6,6 +6,7 @@ following ``duplicate_of`` never leads in a circle.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -100,10 +101,11 @@ def decide(
     known = dict(states)
     duplicates: list[Duplicate] = []
     kept: list[Record] = []
-    for record in sorted(batch, key=lambda record: record.arrival):
+    for record in sorted(batch, key=attrgetter("time_ms", "sequence", "reference")):
         if known[record.reference] is not VersionState.PENDING:
             continue
-        matches = () if record.reference in never_flagged else _matches(record, neighbours[record.reference], known)
+        near = neighbours[record.reference]
+        matches = _matches(record, near, known) if near and record.reference not in never_flagged else ()
         if matches:
             known[record.reference] = VersionState.DUPLICATE
             duplicates.append(Duplicate(record, matches[0], matches))

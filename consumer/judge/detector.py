@@ -68,7 +68,7 @@ class Detector(Judge):
             findings,
             cells,
             search,
-            KnownCopies(self.known, search, cells, tally, settings.verifications_max),
+            KnownCopies(self.known, search, cells, settings.verifications_max),
             TextMemory(store, self.seen_ms, settings.window_ms, tally),
             PartSearch(store, cells, settings.window_ms, self.common, tally),
             Stretches(store, settings.stretches_max, tally),

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import NamedTuple
 
-from consumer.judge.candidates import Candidates
+from consumer.judge.candidates import NO_CANDIDATES, Candidates
 from consumer.judge.decision import Duplicate, VersionState, decide, state_of
 from consumer.judge.search import Search
 from consumer.judge.settings import JudgeSettings
-from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from storage.records import Record, StoredVersion
 
@@ -90,6 +89,8 @@ class KnownOriginals:
 
         Most texts that share a short key share it by chance; comparing codes shows this without reading a version.
         """
+        if self._by_key.keys().isdisjoint(record.keys):
+            return NO_CANDIDATES
         fingerprint, one_bits = _codes(record)
         references: list[bytes] = []
         same_code: list[bytes] = []
@@ -113,7 +114,6 @@ class KnownCopies:
     known: KnownOriginals
     search: Search
     cells: VerdictCells
-    tally: Tally
     verifications_max: int
 
     def find(self, pending: Sequence[StoredVersion]) -> list[Duplicate]:
@@ -124,35 +124,37 @@ class KnownCopies:
         """
         hints = self._hints([version.record for version in pending])
         recalled = {original for originals in hints.values() for original in originals}
-        hinted = {reference for reference, originals in hints.items() if originals}
-        if not hinted:
+        if not hints:
             return []
-        fresh = self.cells.read(sorted(recalled | hinted))
+        fresh = self.cells.read(sorted(recalled | hints.keys()))
         kept = {reference for reference, version in fresh.items() if state_of(version) is VersionState.KEPT}
         for reference in recalled - kept:
             self.known.forget(reference)
-        copies: list[Duplicate] = []
-        compared: list[int] = []
-        similarities: list[float] = []
-        for reference, originals in hints.items():
-            version = fresh.get(reference)
-            if version is None or version.verdict is not None:
-                continue
-            others = [fresh[original] for original in originals if original in kept]
-            compared.append(len(others))
-            near = self.search.compare(version, others, similarities)
-            states = dict.fromkeys(kept, VersionState.KEPT) | {reference: VersionState.PENDING}
-            copies.extend(decide([version.record], {reference: near}, states).duplicates)
-        self.tally.verifications.add(compared)
-        self.tally.similarities.add(similarities)
-        return copies
+        pending_now = {
+            reference: version
+            for reference in hints
+            if (version := fresh.get(reference)) is not None and version.verdict is None
+        }
+        requests = [(version, hints[reference]) for reference, version in pending_now.items()]
+        near = self.search.near(requests, [fresh[reference] for reference in kept])
+        states = dict.fromkeys(kept, VersionState.KEPT) | dict.fromkeys(pending_now, VersionState.PENDING)
+        return [
+            duplicate
+            for (reference, version), neighbours in zip(pending_now.items(), near, strict=True)
+            for duplicate in decide([version.record], {reference: neighbours}, states).duplicates
+        ]
 
     def _hints(self, records: Sequence[Record]) -> dict[bytes, Sequence[bytes]]:
-        """Return the references of known originals that may be near each record, by its reference."""
+        """Return the references of known originals that may be near a record, by its reference, if there are any."""
         settings = self.search.settings
-        recalled = [self.known.candidates(record, self.verifications_max, settings) for record in records]
-        similar = self.search.similar_by_sketch(records, recalled)
-        return {record.reference: hints.references for record, hints in zip(records, similar, strict=True)}
+        recalled = [(record, self.known.candidates(record, self.verifications_max, settings)) for record in records]
+        hinted = [(record, hints) for record, hints in recalled if hints.references]
+        similar = self.search.similar_by_sketch([record for record, _ in hinted], [hints for _, hints in hinted])
+        return {
+            record.reference: hints.references
+            for (record, _), hints in zip(hinted, similar, strict=True)
+            if hints.references
+        }
 
 
 def _codes(record: Record) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from consumer.judge.comparison import ComparisonBatch
+from consumer.judge.comparison_batch import ComparisonBatch
 from consumer.judge.decision import Neighbour, Neighbourhood, VersionState, preference
 from consumer.judge.events import version_name
 from consumer.judge.settings import JudgeSettings

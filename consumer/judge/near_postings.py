@@ -244,7 +244,12 @@ def _within(
 
 def _distinct(owners: Numbers, near: NearPostings) -> tuple[Numbers, NearPostings]:
     """Merge the postings of each version near the same article; sort by article, then by reference."""
-    order = np.lexsort((*near.tails[:, REFERENCE[::-1]].T, owners))
+    order = np.lexsort((near.tails[:, 0], owners))
+    tails = near.tails[order]
+    ties = (owners[order][1:] == owners[order][:-1]) & (tails[1:, 0] == tails[:-1, 0])
+    if (ties & ~words_equal(tails[1:], tails[:-1].T, REFERENCE)).any():
+        # Two versions of one id, or two ids whose hashes begin with the same word.
+        order = np.lexsort((*near.tails[:, REFERENCE[::-1]].T, owners))
     owners, near = owners[order], near.take(order)
     repeats = (owners[1:] == owners[:-1]) & words_equal(near.tails[1:], near.tails[:-1].T, REFERENCE)
     if not repeats.any():

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from consumer.fingerprint import ANCHORS_LOOKED_UP, SAMPLED_ONE_IN, Shares, shares_of_many, unpacked_sample
 from consumer.judge.common_hashes import CommonHashes, anchor_hashes, sample_hashes
-from consumer.judge.decision import VersionState, state_of
+from consumer.judge.decision import Neighbourhood, VersionState, state_of
 from consumer.judge.tally import Tally
 from consumer.judge.verdict_cells import VerdictCells
 from consumer.model.verdict import PARTS_MAX, Part
@@ -82,16 +82,18 @@ class PartSearch:
         ]
 
     def find(
-        self, records: Sequence[Record], near: Mapping[bytes, Collection[bytes]], *, are_posted: bool = True
+        self, records: Sequence[Record], near: Neighbourhood, *, are_posted: bool = True
     ) -> dict[bytes, tuple[Part, ...]]:
         """Return the parts that each record shares with earlier articles, by reference, the greatest share first.
 
-        ``are_posted`` says whether the postings of the records are written. ``near`` has the references of versions
-        near each record, which are left out.
+        ``are_posted`` says whether the postings of the records are written. Versions that are ``near`` a record
+        are left out.
         """
         if self.common is None:
             return {}
-        candidates = self._candidates([record for record in records if record.anchors], near, int(are_posted))
+        candidates = self._candidates(
+            [record for record in records if record.anchors], near.references(), int(are_posted)
+        )
         references = {reference for chosen in candidates.values() for reference in chosen}
         if not references:
             return {}

@@ -4,8 +4,9 @@ look up    read the rows of all keys, and choose candidates from them
 read       read the records and verdicts of the candidates, and keep the near ones
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from consumer.judge.candidates import (
@@ -17,7 +18,8 @@ from consumer.judge.candidates import (
     find_candidates,
     probe_keys,
 )
-from consumer.judge.comparison import ComparisonBatch, PairComparison
+from consumer.judge.comparison import PairComparison
+from consumer.judge.comparison_batch import ComparisonBatch, ComparisonResult
 from consumer.judge.decision import EndedNeighbour, Neighbour, Neighbourhood, VersionState, state_of
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings
@@ -97,14 +99,13 @@ class Search:
         own = {record.reference: StoredVersion(record, None, None) for record in records}
         return self._neighbourhood(records, candidates, self.cells.read(sorted(references)), own)
 
-    def compare(
-        self, version: StoredVersion, others: Sequence[StoredVersion], similarities: list[float]
-    ) -> list[Neighbour]:
-        """Return the others that are near the version; append the similarity of each pair to ``similarities``."""
-        references = [other.record.reference for other in others]
-        compared = ComparisonBatch(others).compare(version, references, self.settings)
-        similarities += compared.similarities
-        return self._neighbours(compared.near)
+    def near(
+        self, requests: Sequence[tuple[StoredVersion, Sequence[bytes]]], others: Sequence[StoredVersion]
+    ) -> list[list[Neighbour]]:
+        """Return, for each version and references, the near ones among the ``others`` with these references."""
+        results = ComparisonBatch(others).compare_all(requests, self.settings)
+        self._count(results, len(results))
+        return [self._neighbours(result.near) for result in results]
 
     def similar_by_sketch(self, records: Sequence[Record], candidates: Sequence[Candidates]) -> Sequence[Candidates]:
         """Return the candidates without those that their sketches rule out."""
@@ -135,29 +136,41 @@ class Search:
     def _candidates(self, records: Sequence[Record]) -> list[Candidates] | None:
         """Return the candidates of each record, or None if there are several records and their rows are too big."""
         probes = [Probe(record, probe_keys(record, self.settings)) for record in records]
-        keys = sorted({key for probe in probes for key in probe.keys})
+        keys = sorted(set(chain.from_iterable(probe.keys for probe in probes)))
         read = self.store.look_up(keys, self.look_up_bytes_max if len(records) > 1 else None)
         if len(read) < len(keys):
             return None
         rows = dict(zip(keys, read, strict=True))
-        candidates = find_candidates(probes, rows, self.settings, self._seek(records, rows))
+        truncated_keys = {key for key, row in rows.items() if row.truncated}
+        sought = self._seek(records, rows) if truncated_keys else {}
+        candidates = find_candidates(probes, rows, self.settings, sought)
+        self._count_look_up(probes, rows, truncated_keys, candidates)
+        return candidates
+
+    def _count_look_up(
+        self,
+        probes: Sequence[Probe],
+        rows: Mapping[bytes, PostingRow],
+        truncated_keys: Collection[bytes],
+        candidates: Sequence[Candidates],
+    ) -> None:
+        """Add the rows read for these articles to the tally, each as often as articles have its key."""
         tally = self.tally
-        row_reads = [rows[key] for probe in probes for key in probe.keys]
-        tally.row_reads += len(row_reads)
-        tally.postings_read += sum(len(row.packed) for row in row_reads) // layout_of(records[0]).posting_bytes
-        if any(row.truncated for row in read):
-            tally.crowded_rows += sum(row.truncated for row in row_reads)
+        keys = list(chain.from_iterable(probe.keys for probe in probes))
+        row_bytes = {key: len(row.packed) for key, row in rows.items()}
+        tally.row_reads += len(keys)
+        posting_bytes = layout_of(probes[0].record).posting_bytes
+        tally.postings_read += sum(map(row_bytes.__getitem__, keys)) // posting_bytes
+        if truncated_keys:
+            tally.crowded_rows += sum(key in truncated_keys for key in keys)
         tally.crowded_articles += sum(
             choice.truncated and choice.found > CROWDED_VERIFICATIONS_MAX for choice in candidates
         )
         tally.candidates.add([choice.found for choice in candidates])
         tally.suspects.add([choice.suspects for choice in candidates])
-        return candidates
 
     def _seek(self, records: Sequence[Record], rows: Mapping[bytes, PostingRow]) -> dict[KeyedCode, PostingRow]:
         """Return postings with the codes of these records, which truncated rows may hide."""
-        if not any(row.truncated for row in rows.values()):
-            return {}
         codes = sorted({code for record in records for code in codes_to_seek(record, rows, self.settings)})
         return dict(zip(codes, self.store.seek(codes, SOUGHT_POSTINGS_MAX), strict=True)) if codes else {}
 
@@ -172,35 +185,39 @@ class Search:
 
         Raises ``StoreError`` for a record that is not in ``own``.
         """
-        neighbours: dict[bytes, list[Neighbour]] = {}
-        verifications: list[int] = []
-        similarities: list[float] = []
-        missed: dict[bytes, list[Neighbour]] = {}
-        ended: dict[bytes, list[EndedNeighbour]] = {}
+        for record in records:
+            if record.reference not in own:
+                raise swept_error(record)
         # A version may be a candidate of every article of the batch, so its state is determined once.
         matchable = ComparisonBatch(
             [version for version in stored.values() if state_of(version) is not VersionState.DUPLICATE]
         )
-        for record, choice in zip(records, candidates, strict=True):
-            if record.reference not in own:
-                raise swept_error(record)
-            compared = matchable.compare(own[record.reference], choice.read, self.settings)
-            verifications.append(compared.others)
-            similarities += compared.similarities
-            neighbours[record.reference] = self._neighbours(compared.near)
-            if compared.ended and not self.settings.never_flags(record):
-                ended[record.reference] = self._ended(compared.ended)
+        compared = [(record, choice) for record, choice in zip(records, candidates, strict=True) if choice.read]
+        requests = [(own[record.reference], choice.read) for record, choice in compared]
+        results = matchable.compare_all(requests, self.settings)
+        self._count(results, len(records))
+        neighbours: dict[bytes, list[Neighbour]] = {record.reference: [] for record in records}
+        missed: dict[bytes, list[Neighbour]] = {}
+        ended: dict[bytes, list[EndedNeighbour]] = {}
+        for (record, choice), result in zip(compared, results, strict=True):
+            neighbours[record.reference] = self._neighbours(result.near)
+            if result.ended and not self.settings.never_flags(record):
+                ended[record.reference] = self._ended(result.ended)
             if self.near_misses is not None:
                 near_misses = self.near_misses.missed(own[record.reference], choice.references, matchable)
                 if near_misses:
                     missed[record.reference] = near_misses
-        self.tally.verifications.add(verifications)
-        self.tally.similarities.add(similarities)
         truncated = frozenset(
             record.reference for record, choice in zip(records, candidates, strict=True) if choice.truncated
         )
         self.tally.truncated += len(truncated)
         return Neighbourhood(stored, neighbours, truncated, missed, ended)
+
+    def _count(self, results: Sequence[ComparisonResult], articles: int) -> None:
+        """Add the comparisons to the tally. Articles without a result had no candidates."""
+        self.tally.verifications.add([result.others for result in results])
+        self.tally.verifications.add([0] * (articles - len(results)))
+        self.tally.similarities.add(chain.from_iterable(result.similarities for result in results))
 
     def _neighbours(self, pairs: Sequence[tuple[StoredVersion, PairComparison]]) -> list[Neighbour]:
         return [

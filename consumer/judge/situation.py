@@ -7,7 +7,7 @@ from typing import NamedTuple
 from consumer.judge import events
 from consumer.judge.comparison import not_released
 from consumer.judge.decision import Duplicate, Neighbour, Neighbourhood, VersionState, decide, state_of
-from consumer.judge.events import Remarks, ended_before, reference_in
+from consumer.judge.events import NO_REMARKS, Remarks, ended_before, reference_in
 from consumer.judge.seen_texts import NOTHING_RECALLED, RememberedTexts
 from consumer.model.verdict import Part, SeenBefore, VerdictEvent
 from storage.records import Record, StoredVersion
@@ -66,6 +66,8 @@ class Situation(NamedTuple):
         )
 
     def _remarks(self, record: Record) -> Remarks:
+        if not (self.seen_before or self.parts or self.near.ended):
+            return NO_REMARKS
         reference = record.reference
         return Remarks(
             self.seen_before.get(reference),

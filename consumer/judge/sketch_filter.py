@@ -6,19 +6,14 @@ them are similar. A sketch is small and never changes, so a store may return it 
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final, NamedTuple
-
-import numpy as np
+from itertools import tee
+from typing import NamedTuple
 
 from consumer.fingerprint import SketchSimilarity
 from consumer.judge.candidates import Candidates
-from consumer.judge.comparison import SKETCHED
+from consumer.judge.comparison import SKETCHED, estimated_similarities
 from storage.interface import Store
 from storage.records import Record
-
-_PAIRS_AT_ONCE: Final = 4_096
-"""Limit on the pairs of sketches compared in one pass, which takes a few MiB."""
 
 
 class FilteredCandidates(NamedTuple):
@@ -62,7 +57,9 @@ def without_dissimilar(
     by_reference = dict(zip(references, store.sketches(references), strict=True))
     dissimilar_by_place: defaultdict[int, set[bytes]] = defaultdict(set)
     similarities: list[float] = []
-    for pair, similarity in _similarities(_pairs(records, candidates, by_sketch, by_reference), estimate):
+    pairs, compared = tee(_pairs(records, candidates, by_sketch, by_reference))
+    estimates = estimated_similarities(((pair.sketch, pair.other_sketch) for pair in compared), estimate)
+    for pair, similarity in zip(pairs, estimates, strict=True):
         if similarity < similarity_min:
             dissimilar_by_place[pair.place].add(pair.reference)
             similarities.append(similarity)
@@ -83,11 +80,3 @@ def _pairs(
         for reference in candidates[place].references:
             if reference not in same_code and len(sketches[reference]) == len(own):
                 yield _Pair(place, reference, own, sketches[reference])
-
-
-def _similarities(pairs: Iterator[_Pair], estimate: SketchSimilarity) -> Iterator[tuple[_Pair, float]]:
-    """Yield each pair with its similarity. A call takes pairs of many articles, since most have few candidates."""
-    while chunk := list(islice(pairs, _PAIRS_AT_ONCE)):
-        ours = np.frombuffer(b"".join(pair.sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)
-        theirs = np.frombuffer(b"".join(pair.other_sketch for pair in chunk), np.uint8).reshape(len(chunk), -1)
-        yield from zip(chunk, estimate(ours, theirs).tolist(), strict=True)

@@ -12,8 +12,6 @@ from consumer.judge import events
 from consumer.model.article import Article
 from storage.records import Record, Tombstone, Version, reference_of
 
-_ONE_BITS_BYTES = 8
-
 
 class ArrivalTime(NamedTuple):
     """When and where an article arrived: the record time in milliseconds, and its sequence in the feed.
@@ -43,34 +41,29 @@ class VersionBuilder:
         self, articles: Sequence[Article], arrivals: Sequence[ArrivalTime], fingerprints: Fingerprints
     ) -> list[Version]:
         """Return a version of each article, given the fingerprints of the bodies in the same order."""
-        block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
-        band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
-        # Slice the bytes of the big-endian arrays: a single element would have the byte order of the machine.
-        codes = fingerprints.codes.astype(">u8").tobytes()
-        one_bits = fingerprints.one_bits.astype(">u8").tobytes()
-        code_bytes = self.plan.code_bytes
-        written_digests = (
-            fingerprints.text_digests if fingerprints.written_digests is None else fingerprints.written_digests
-        )
+        keys = self._keys(fingerprints)
+        kinds = fingerprints.kinds.tolist()
+        codes = _bytes_of_each(fingerprints.codes.astype(">u8"))
+        one_bits = _bytes_of_each(fingerprints.one_bits.astype(">u8"))
+        sketches = _bytes_of_each(fingerprints.sketches)
+        text_digests = _bytes_of_each(fingerprints.text_digests)
+        written = text_digests
+        if fingerprints.written_digests is not None:
+            written = _bytes_of_each(fingerprints.written_digests)
         versions = []
         for index, (article, arrived_at) in enumerate(zip(articles, arrivals, strict=True)):
-            kind = TextKind(int(fingerprints.kinds[index]))
-            by_bands = self.lane1 and _has_bands(kind, fingerprints, index)
-            by_blocks = kind in {TextKind.LONG, TextKind.SHORT} or (kind is TextKind.SHINGLED and not self.lane1)
-            keys = (*(block_keys[index] if by_blocks else ()), *(band_keys[index] if by_bands else ()))
-            written = written_digests[index].tobytes()
             record = Record(
-                reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + written),
+                reference=reference_of(article.id, normalise(article.title).encode() + b"\0" + written[index]),
                 id=article.id,
                 time_ms=arrived_at.time_ms,
                 sequence=arrived_at.sequence,
                 scheme=self.scheme,
-                kind=int(kind),
-                fingerprint=codes[code_bytes * index : code_bytes * (index + 1)],
-                one_bits=one_bits[_ONE_BITS_BYTES * index : _ONE_BITS_BYTES * (index + 1)],
-                keys=keys,
-                sketch=fingerprints.sketches[index].tobytes(),
-                text_digest=fingerprints.text_digests[index].tobytes(),
+                kind=kinds[index],
+                fingerprint=codes[index],
+                one_bits=one_bits[index],
+                keys=keys[index],
+                sketch=sketches[index],
+                text_digest=text_digests[index],
                 keywords=fingerprints.keywords[index],
                 source=article.source,
                 title=article.title,
@@ -89,24 +82,47 @@ class VersionBuilder:
             versions.append(Version(record, article.body, arrived_at.is_fixed, known))
         return versions
 
+    def _keys(self, fingerprints: Fingerprints) -> list[tuple[bytes, ...]]:
+        """Return the keys of each text: none, those of lane 0, those of lane 1, or both."""
+        block_keys = _keys_of_each(self.plan.keys(fingerprints.codes))
+        band_keys = _keys_of_each(self.plan.band_keys(fingerprints.bands))
+        kinds = fingerprints.kinds
+        if self.lane1:
+            have_blocks, have_bands = (kinds == TextKind.LONG) | (kinds == TextKind.SHORT), _have_bands(fingerprints)
+        else:
+            have_blocks, have_bands = kinds != TextKind.EMPTY, np.zeros(len(kinds), np.bool_)
+        return [
+            (blocks if has_blocks else ()) + (bands if has_bands else ())
+            for blocks, bands, has_blocks, has_bands in zip(
+                block_keys, band_keys, have_blocks.tolist(), have_bands.tolist(), strict=True
+            )
+        ]
 
-def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[list[bytes]]:
+
+def _bytes_of_each(rows: npt.NDArray[np.generic]) -> list[bytes]:
+    """Return the bytes of each row of an array."""
+    packed, width = rows.tobytes(), rows.nbytes // max(len(rows), 1)
+    return [packed[width * row : width * (row + 1)] for row in range(len(rows))]
+
+
+def _keys_of_each(keys: npt.NDArray[np.uint8]) -> list[tuple[bytes, ...]]:
     """Return the keys of each text as bytes, given uint8[n, keys, key_bytes]."""
     texts, count, width = keys.shape
-    packed = keys.tobytes()
-    flat = [packed[start : start + width] for start in range(0, len(packed), width)]
-    return [flat[count * text : count * (text + 1)] for text in range(texts)]
+    flat = _bytes_of_each(keys.reshape(texts * count, width))
+    return [tuple(flat[count * text : count * (text + 1)]) for text in range(texts)]
 
 
-def _has_bands(kind: TextKind, fingerprints: Fingerprints, index: int) -> bool:
-    """Return whether a text has keys of lane 1.
+def _have_bands(fingerprints: Fingerprints) -> npt.NDArray[np.bool_]:
+    """Return whether each text has keys of lane 1.
 
     In schemes that compare letters, a short text with a shingle has them too. The same letters with other spaces may
     make a long text, and the fingerprints of the two have nothing in common.
     """
-    if kind is TextKind.SHORT:
-        return fingerprints.is_marked and bool(fingerprints.sketches[index].any())
-    return kind in {TextKind.LONG, TextKind.SHINGLED}
+    kinds = fingerprints.kinds
+    have_bands: npt.NDArray[np.bool_] = (kinds == TextKind.LONG) | (kinds == TextKind.SHINGLED)
+    if fingerprints.is_marked:
+        have_bands |= (kinds == TextKind.SHORT) & fingerprints.sketches.any(axis=1)
+    return have_bands
 
 
 def retraction_reference(article_id: str, origin: bytes) -> bytes:

@@ -3,7 +3,7 @@
 Every call works within the caller's transaction.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby, islice, takewhile
 from typing import Any, Final
@@ -16,6 +16,7 @@ from storage.lmdb.layout import CODE_BYTES_KEY, DatabaseName, decode_code_bytes
 from storage.postings import KeyedCode, PostingLayout, PostingRow, rows_within, truncated_to
 
 _ROWS_AT_ONCE: Final = 16
+"""Rows read in one call, so few that they fit into a processor's cache."""
 _FEW_POSTINGS: Final = 4
 """Up to this many postings are read one by one, which is faster than finding their row again."""
 
@@ -53,8 +54,15 @@ class PostingRows:
         A truncated row holds the lowest codes, since postings are in order.
         """
         cursor = transaction.cursor(self._databases["postings"])
-        rows = (row for group in _groups_of_one_width(keys) for row in self._read(cursor, group, layout))
-        return rows_within(rows, bytes_max)
+        rows: list[PostingRow] = []
+        size_bytes = 0
+        for start in range(0, len(keys), _ROWS_AT_ONCE):
+            read = self._read(cursor, keys[start : start + _ROWS_AT_ONCE], layout)
+            rows += read
+            size_bytes += sum(len(row.packed) for row in read)
+            if bytes_max is not None and size_bytes > bytes_max:
+                return rows_within(iter(rows), bytes_max)
+        return rows
 
     def seek(
         self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout
@@ -69,12 +77,16 @@ class PostingRows:
         return np.fromiter((cursor.count() for _ in cursor.iternext_nodup(keys=True, values=False)), np.int64)
 
     def _read(self, cursor: Cursor, keys: Sequence[bytes], layout: PostingLayout) -> list[PostingRow]:
-        """Read rows whose keys have one width. Rows with many postings are fetched in one call, and split here."""
+        """Read the rows of a few keys. Rows with many postings are fetched in one call, and split here."""
+        empty = PostingRow(b"", truncated=False, layout=layout)
         rows: list[PostingRow] = []
         wide_places, widths = [], []
         for place, key in enumerate(keys):
-            packed = cursor.get(key, b"")
-            width = cursor.count() if packed else 0
+            packed = cursor.get(key)
+            if packed is None:
+                rows.append(empty)
+                continue
+            width = cursor.count()
             is_truncated = width > self._postings_max
             if is_truncated:
                 packed = b"".join(islice(cursor.iternext_dup(), truncated_to(self._postings_max)))
@@ -94,12 +106,13 @@ class PostingRows:
 
 
 def _fetch(cursor: Cursor, keys: Sequence[bytes], posting_bytes: int) -> bytes:
-    """Return all postings under these keys, which have one width."""
-    if not keys:
-        return b""
-    fetched = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
-    # LMDB's binding puts the key before each posting; it is dropped here.
-    return np.frombuffer(fetched, _keyed_posting(len(keys[0]), posting_bytes))["posting"].tobytes()
+    """Return all postings under these keys, joined."""
+    fetched = b""
+    for key_bytes, same_width in groupby(keys, len):
+        keyed = cursor.getmulti(list(same_width), dupdata=True, dupfixed_bytes=posting_bytes, keyfixed=True)
+        # LMDB's binding puts the key before each posting; it is dropped here.
+        fetched += np.frombuffer(keyed, _keyed_posting(key_bytes, posting_bytes))["posting"].tobytes()
+    return fetched
 
 
 def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings_max: int) -> PostingRow:
@@ -110,13 +123,6 @@ def _with_code(cursor: Cursor, keyed: KeyedCode, layout: PostingLayout, postings
     matching = takewhile(lambda posting: posting.startswith(keyed.code), cursor.iternext_dup())
     found = list(islice(matching, postings_max + 1))
     return PostingRow(b"".join(found[:postings_max]), len(found) > postings_max, layout)
-
-
-def _groups_of_one_width(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Group the keys in order, a few of one width at a time, so that their rows fit into a processor's cache."""
-    for _, same_width in groupby(keys, len):
-        while group := list(islice(same_width, _ROWS_AT_ONCE)):
-            yield group
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from secrets import token_bytes
 from typing import Final, Self
@@ -62,12 +62,9 @@ class LmdbStore(Store):
     @override
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         now_ms = self._options.clock()
-        encoded = [
-            EncodedVersion(version.record, encode_record(version.record), self._pack(version.body))
-            for version in versions
-        ]
+        encoded = [self._encode(version) for version in versions]
         # In the order of the references, so that each page is found once.
-        encoded.sort(key=attrgetter("record.reference"))
+        encoded.sort(key=itemgetter(0))
         stored = self._environment.write(lambda transaction: self._articles.create(transaction, encoded, now_ms))
         return [stored[version.record.reference] for version in versions]
 
@@ -303,8 +300,11 @@ class LmdbStore(Store):
         stored: bytes | None = transaction.get(layout.PLAN_KEY, db=self._environment.databases["meta"])
         return None if stored is None else layout.read_planned(stored)
 
-    def _pack(self, body: str | None) -> bytes | None:
-        return pack_body(body) if self._options.keep_bodies and body is not None else None
+    def _encode(self, version: Version) -> EncodedVersion:
+        record, body = version.record, version.body
+        packed = pack_body(body) if self._options.keep_bodies and body is not None else None
+        timeline_key = layout.timeline_key(record.arrival)
+        return EncodedVersion(record.reference, record, encode_record(record), timeline_key, packed)
 
 
 def _is_due(written_ms: int, seen: SeenTimes, before_ms: int) -> bool:

@@ -176,7 +176,7 @@ class _TrustsItsMemory(Attempt):
         for version in pending:
             own = version.record.reference
             originals = self.cells.read(self.copies.known.recall(version.record, self.settings.verifications_max))
-            near = self.search.compare(version, list(originals.values()), [])
+            (near,) = self.search.near([(version, list(originals))], list(originals.values()))
             states = dict.fromkeys(originals, VersionState.KEPT) | {own: VersionState.PENDING}
             copies += decide([version.record], {own: near}, states).duplicates
         repeated = {copy.record.reference for copy in copies}

@@ -246,7 +246,7 @@ def test_the_stages_of_an_article_add_up(tmp_path: Path) -> None:
     feed = make_feed(20, 500, copies_share=0.3)
     with ExitStack() as stack:
         found = measure(Dupwatch.opened(stack, load_lexicon(), f"lmdb:{tmp_path}/store", {}), feed)
-    steps = {f"judge: {name}" for name in ("find_candidates", "compare", "decide", "the rest")}
+    steps = {f"judge: {name}" for name in ("find_candidates", "compare_all", "decide", "the rest")}
     assert steps | {f"store: {name}" for name in STORE_CALLS} <= found.keys()
     assert found["judge"] + found["fingerprint"] + found["versions"] == pytest.approx(found["whole"])
 

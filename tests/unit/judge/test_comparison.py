@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from consumer.fingerprint import Scheme, TextKind
-from consumer.judge import comparison
-from consumer.judge.comparison import ComparisonBatch, ComparisonResult, PairComparison, compare
+from consumer.judge import comparison_batch
+from consumer.judge.comparison import PairComparison, compare
+from consumer.judge.comparison_batch import ComparisonBatch, ComparisonResult
 from consumer.judge.settings import JudgeSettings, SourceRule
 from storage.records import Arrival, Record, StoredVersion
 from tests.builders import TIME_MS
@@ -91,7 +92,7 @@ def test_a_batch_rules_out_only_what_is_not_near(
     ]
     similarities = [each.similarity for each in by_each if each.similarity is not None]
     for one_by_one_max in (0, 100):
-        with patch.object(comparison, "_ONE_BY_ONE_MAX", one_by_one_max):
+        with patch.object(comparison_batch, "_ONE_BY_ONE_MAX", one_by_one_max):
             assert ComparisonBatch(others).compare(version, asked, by) == ComparisonResult(
                 len(others), near, similarities, ended
             )

@@ -12,7 +12,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from consumer.judge.comparison import ComparisonBatch
+from consumer.judge.comparison_batch import ComparisonBatch
 from consumer.judge.detector import Detector
 from consumer.judge.near_misses import NearMisses
 from consumer.judge.settings import JudgeSettings, SourceRule

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from consumer.judge import candidates, near_postings
@@ -40,11 +41,19 @@ def search(versions: Sequence[Version], settings: JudgeSettings) -> list[Candida
     return find_candidates(probes, dict(zip(keys, store.look_up(keys), strict=True)), settings)
 
 
+def with_similar_ids(version: Version) -> Version:
+    """Return the version with an id whose hash begins with the same word as all others."""
+    return version._replace(
+        record=msgspec.structs.replace(version.record, reference=bytes(8) + version.record.reference[8:])
+    )
+
+
 @pytest.mark.parametrize("seed", drawn(range(10), 3))
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("ids", [60, 100_000], ids=["several versions of an id", "one version of each id"])
+@pytest.mark.parametrize("similar_ids", [False, True])
 def test_a_batch_has_the_candidates_that_each_article_has_alone(
-    monkeypatch: pytest.MonkeyPatch, seed: int, ids: int, *, verify: bool
+    monkeypatch: pytest.MonkeyPatch, seed: int, ids: int, *, verify: bool, similar_ids: bool
 ) -> None:
     """In their order, with all that is counted and named besides."""
     chance = random.Random(f"shared pass {seed}")
@@ -58,7 +67,7 @@ def test_a_batch_has_the_candidates_that_each_article_has_alone(
         ranked.extend(each is not None for each in found)
         return found
 
-    versions = feed(chance, ids)
+    versions = [with_similar_ids(version) if similar_ids else version for version in feed(chance, ids)]
     monkeypatch.setattr(candidates, "rank_together", noted)
     together = search(versions, settings)
     monkeypatch.setattr(candidates, "rank_together", lambda articles, _: [None] * len(articles))

@@ -10,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 from consumer.fingerprint import TextKind, sketch_similarity
-from consumer.judge import sketch_filter
+from consumer.judge import comparison
 from consumer.judge.candidates import Candidates
 from consumer.judge.detector import Detector
 from consumer.judge.near_misses import NearMisses
@@ -96,7 +96,7 @@ def test_what_is_like_enough_stays_in_its_order() -> None:
 
 def test_articles_are_filtered_together_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pairs of all articles share the passes, whatever their number."""
-    monkeypatch.setattr(sketch_filter, "_PAIRS_AT_ONCE", 4)
+    monkeypatch.setattr(comparison, "_PAIRS_AT_ONCE", 4)
     store, references = stored([agreeing(256 - 40 * number) for number in range(6)])
     every = [
         Candidates(references[first:last], last - first, truncated=False) for first, last in ((0, 6), (3, 3), (5, 6))
