@@ -1,4 +1,4 @@
-"""Sinks that answer requests: a client gets its verdict only after the sink has the verdict and it is counted."""
+"""Sinks that answer requests: a client gets its verdict only after the verdict is in the sink and counted."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ class Replies:
 class AnsweringSink(ReleasingSink):
     """A wrapper around a sink that adds the verdicts of a batch to ``replies`` once the sink has flushed them.
 
-    Other threads may send releases at the same time. After a ``SinkError`` it is unknown what was written, so every
-    later call except ``close`` raises that error again. A release also raises ``SinkError`` if the sink is in use for
-    ``RELEASE_S``.
+    Other threads may send releases at the same time. After a ``SinkError`` of the sink, it is unknown what was written.
+    So every later call except ``close`` raises that error again. A release also raises ``SinkError`` if the sink is in
+    use for ``RELEASE_S``; later calls do not repeat that error.
     """
 
     def __init__(self, sink: ReleasingSink) -> None:

@@ -154,7 +154,7 @@ def _match(record: Record, match: Neighbour) -> CheckMatch:
 
 
 def _id_of(item: object, service: LoadedService) -> str | None:
-    """Return the id that the client sent, as a string; None if it is missing, or not a string or an integer."""
+    """Return the id that the client sent, as a string; None if it is missing, or neither a string nor an integer."""
     article_id = field_at(item, service.fields.id) if isinstance(item, dict) else None
     if isinstance(article_id, int) and not isinstance(article_id, bool):
         return str(article_id)

@@ -140,7 +140,7 @@ class Inbox(Source):
         )
 
     def _next(self) -> list[SubmittedRecord]:
-        """Wait for a batch and take it. It is empty once the inbox is closed and empty."""
+        """Wait for a batch, and take it. The batch is empty once the inbox is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._gathered or self._is_closed)
             if self._gathered:

@@ -1,6 +1,6 @@
 """The routes that describe the service: its front page, the reference, and the OpenAPI document.
 
-They need no token, no thread and no store, and reveal nothing that is not in the documentation.
+They need no token, no thread and no store, and reveal only what is in the documentation.
 """
 
 from collections.abc import Callable

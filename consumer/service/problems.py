@@ -99,7 +99,7 @@ def unreadable_body(error: BadRecord, limits: DecodeLimits) -> ProblemError:
 
 
 def no_articles() -> ProblemError:
-    """Return the problem of a body that is not an object with a list of articles, or whose list is empty."""
+    """Return the problem of a body that is not an object with a non-empty list of articles and nothing else."""
     return ProblemError(
         INVALID_REQUEST, f'Send an object with "{ARTICLES}", a list of at least one article, and nothing else.'
     )

@@ -30,7 +30,7 @@ _REUSE_FACTOR: Final = 20
 _SEED: Final = 5
 """The seed of the sample, so that an unchanged store gives the same estimate."""
 _COUNTED_MAX: Final = 1_000_000
-"""A store of up to this many versions and retractions is count_store, in about ten seconds. A larger one is sampled."""
+"""A store of up to this many versions and retractions is counted, in about ten seconds. A larger one is sampled."""
 _STORE: Final = "the store"
 """The name of the store in messages to clients, which must not reveal its URL."""
 

@@ -20,7 +20,7 @@ log = logging.getLogger("dupwatch")
 RETRY_S: Final = 5
 """After how many seconds a client should retry while the banks are unreachable."""
 REFUSAL_S: Final = 5.0
-"""How long requests are refused at once after the banks were unreachable: each would wait half a minute."""
+"""How long requests are refused at once after the banks were unreachable. Otherwise each would wait half a minute."""
 
 _Answer = TypeVar("_Answer")
 
@@ -67,7 +67,7 @@ class ServiceBanks:
         self._require_banks()
 
     def close(self) -> None:
-        """Accept no further requests, and wait for the current one."""
+        """Accept no further requests, cancel the waiting ones, and wait for the current one."""
         self._workers.close()
 
     def _require_banks(self) -> CurrentBanks:

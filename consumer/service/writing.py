@@ -58,7 +58,7 @@ log = logging.getLogger("dupwatch")
 KEY_HEADER: Final = "Idempotency-Key"
 _KEY_NAME: Final = b"key:%b"
 _OWNED_KEY_NAME: Final = b"owned-key\0%b\0%b"
-"""Owners and keys contain no NUL, and the owner of a token is never empty."""
+"""Unambiguous, because owners and keys contain no NUL. Only callers without a token have an empty owner."""
 _RELEASE_DECODER: Final = msgspec.json.Decoder(ReleaseRequest)
 
 

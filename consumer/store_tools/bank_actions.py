@@ -17,7 +17,7 @@ from storage.records import ALLOW, DENY, StoredVersion
 
 
 class AllowedFlag(NamedTuple):
-    """A flagged version that repeats an allowed text, who releases the version, and why.
+    """A version that was flagged and repeats an allowed text, who releases the version, and why.
 
     ``is_released`` says that the same person has released it before for the same reason. The event of that release may
     be unsent.
@@ -41,9 +41,9 @@ class DeniedArticle(NamedTuple):
 
 
 def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> Iterator[AllowedFlag]:
-    """Yield the flagged versions in force that repeat an allowed text, and those that ``by`` has released in this way.
+    """Yield the versions in force that repeat an allowed text and are flagged, or that ``by`` has already released.
 
-    The default reason names the item.
+    Released versions are included only if the reason is the same. The default reason names the item.
     """
     for stored, matches in found:
         allowing = next((match for match in matches if match.action == ALLOW), None)
@@ -58,7 +58,7 @@ def allowed_flags(found: Iterable[StoredMatch], by: str, reason: str | None) -> 
 
 
 def denied_articles(found: Iterable[StoredMatch]) -> Iterator[DeniedArticle]:
-    """Yield each version in force with each denied item that it repeats and its verdict does not name.
+    """Yield each version in force with each denied item that the version repeats but its verdict does not name.
 
     Pending versions are left out, because they have no verdict yet.
     """

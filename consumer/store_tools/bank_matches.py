@@ -33,7 +33,7 @@ from storage.postings import part_keys
 from storage.records import DENY, BankMatch, Record, StoredVersion, Version
 
 MATCHES_MAX: Final = 10_000
-"""The maximum number of articles that a look-up returns."""
+"""The default maximum number of articles that a look-up returns."""
 ITEMS_MAX: Final = 1_000
 """The maximum number of items that a look-up uses. For more items a scan is quicker."""
 CANDIDATES_MAX: Final = 1_024

@@ -35,7 +35,8 @@ class DuplicateLink(NamedTuple):
 def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
     """Follow ``duplicate_of`` from a version, and return at most ``links_max`` links.
 
-    Unless the limit is reached, the last link is the first version that names no other, or one that is not stored.
+    Unless the limit is reached, the last link is the first version whose verdict names no version, or names a version
+    that is not stored.
     """
     links: list[DuplicateLink] = []
     here: StoredVersion | None = start
@@ -242,7 +243,7 @@ def arrival_of(entry: StoredVersion | Tombstone) -> Arrival:
 
 
 def origin_of(entry: StoredVersion | Tombstone) -> str | None:
-    """Return the origin of a version or a retraction, or None if it is not stored."""
+    """Return the origin of a version or a retraction, or None if the origin is not stored."""
     origin = entry.record.origin if isinstance(entry, StoredVersion) else entry.origin
     return None if origin is None else str(origin)
 

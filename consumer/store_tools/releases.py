@@ -71,7 +71,7 @@ class FlagReversal(NamedTuple):
 def releasable_version(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
     """Read the version of an article to release: the one named in hex, or the latest.
 
-    Raises ``ConfigError`` if the version is not stored, or is not flagged.
+    Raises ``ConfigError`` if the version is not stored, or was never flagged.
     """
     if version is None:
         found = latest_version(store.history(id_hash(article_id)))
@@ -87,7 +87,7 @@ def releasable_version(store: Store, article_id: str, version: str | None = None
 def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[FlaggedVersion | ConfigError]:
     """Read versions to release, each by its article's id and its name in hex, in one call of the store.
 
-    Returns an error in place of a version that is not stored, or is not flagged.
+    Returns an error in place of a version that is not stored, or was never flagged.
     """
     references = [_reference(*name) for name in names]
     distinct = list(dict.fromkeys(each for each in references if isinstance(each, bytes)))
@@ -99,7 +99,7 @@ def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[
 
 
 def read_flagged(store: Store, reference: bytes) -> FlaggedVersion:
-    """Read a version to release. Raises ``ConfigError`` if it is not stored, or is not flagged."""
+    """Read a version to release. Raises ``ConfigError`` if it is not stored, or was never flagged."""
     stored = store.read([reference])[0]
     if stored is None:
         raise ConfigError(
@@ -124,9 +124,9 @@ def release(store: Store, flagged: FlaggedVersion, attribution: Attribution, clo
 def release_all(store: Store, reversals: Sequence[FlagReversal], clock: Callable[[], int]) -> list[VerdictEvent]:
     """Undo the flags of different versions. Return their new verdicts, in order.
 
-    For a version that is already released, return the stored event and write the postings again, so that this may be
-    called again after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors.
-    Some versions may be released then, but none in a store that can write all changes at once.
+    For a version that is already released, return the stored event and write the postings again, so that the call may
+    be repeated after any error. ``clock`` returns the time of a release in milliseconds. Raises the store's errors.
+    After an error some versions may be released, but none in a store that can write all changes at once.
     """
     records = [reversal.flagged.stored.record for reversal in reversals]
     planned_events = [preview_release(*reversal, clock) for reversal in reversals]
@@ -190,7 +190,7 @@ def _read_flagged(stored: StoredVersion | None, article_id: str, version: str) -
 
 
 def _flagged_version(stored: StoredVersion) -> FlaggedVersion:
-    """Decode the verdict of a version. Raises ``NotFlagged`` if there is no flag to undo."""
+    """Decode the verdict of a version. Raises ``NotFlagged`` if the version is pending, or was never flagged."""
     name = f"{stored.record.id!r}, version {events.version_name(stored.record.reference)},"
     if stored.verdict is None:
         raise NotFlagged(f"{name} is pending: it has no verdict to undo yet")

@@ -42,7 +42,7 @@ SERVER_DISK_GB: Final = 4_000
 BROKER_GB: Final = 8
 REGIONS_A_SERVER: Final = 200
 SET_POSTINGS_MIN: Final = 8
-"""The number of postings of one day in a row from which ``store pack`` pays off."""
+"""How many postings of the same day a row must have for ``store pack`` to pay off."""
 _VERSION_SHARES: Final[dict[Language, float]] = {"zh": 0.67, "mixed": 0.6, "en": 0.54}
 """The share of a record and its verdict that HBase's compression leaves: English keywords compress better."""
 CELL_BYTES: Final = 20
@@ -60,7 +60,7 @@ A second posting in a row reserves room.
 _KEY_BYTES: Final = 2
 """MessagePack's header of a key in a record."""
 _LIST_KEYS: Final = (48, 40)
-"""Bytes of a key in LMDB's timeline, and in its list of what expires."""
+"""Bytes of a key in LMDB's timeline, and in its list of expiring entries."""
 _BATCH: Final = 256
 _GENERATIONS: Final = 1.25
 """LMDB never changes a page in place, and reuses replaced pages only after a transaction or two."""
@@ -215,7 +215,7 @@ class Sizing:
 
     @property
     def postings_a_row_and_day(self) -> float:
-        """Postings of one day in a row, which ``store pack`` can merge."""
+        """How many postings of the same day a row has; ``store pack`` can merge them."""
         each = self.feed.articles_a_day * (1 - self.feed.copies)
         return each / (1 << self.plan.plan.key_bits)
 

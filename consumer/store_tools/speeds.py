@@ -40,7 +40,7 @@ _HBASE: Final = {
     "4x16": Speed(0, judge_us=1_592, gateway_us=430, server_us=1_240, waiting_us=914),
     "16x28": Speed(0, judge_us=1_247, gateway_us=293, server_us=928, waiting_us=658),
 }
-"""By plan, with 10⁶ articles in the window (docs/contributing/benchmarks.md)."""
+"""The speeds on HBase by plan, with 10⁶ articles in the window (docs/contributing/benchmarks.md)."""
 
 
 def documented_speed(chars: float, language: Language, plan: str, *, remote: bool) -> Speed:

@@ -31,8 +31,8 @@ _TWO_ERRORS: Final = 2.0
 class StorePlan:
     """A plan for a window of ``window_s`` seconds with this many ``articles``, and why it was chosen.
 
-    ``kept`` is the number of kept articles in the store, over window and slack. An article reads ``rows``, and writes
-    ``postings`` if it is kept; ``cost`` is the average cost of its look-up. ``configured`` is the plan that consumers
+    ``kept`` is the number of kept articles in the store, over window and slack. A look-up reads this many ``rows``,
+    at the average ``cost``. A kept article writes this many ``postings``. ``configured`` is the plan that consumers
     with this configuration use.
     """
 
@@ -104,9 +104,9 @@ class WindowSize(NamedTuple):
 def window_size(store: PostingStore, plan: BlockPlan, window_ms: int, seed: int) -> WindowSize:
     """Estimate the number of kept articles in the window that ends at the newest posting of the sample.
 
-    Every kept article has one posting for each block of the plan (and each part, if it has parts). So the number of
-    articles is the mean width of random rows times the number of values of a key. Reading the whole store would take
-    hours.
+    Every kept article has one posting for each block of the plan or, in a plan with parts, for each pair of a block
+    and a part. So the number of articles is the mean width of random rows times the number of values of a key. Reading
+    the whole store would take hours.
     """
     rows = store.look_up(_random_keys(plan, seed))
     times = [row.postings["time_ms"].astype(np.int64) for row in rows]

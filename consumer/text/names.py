@@ -9,7 +9,7 @@ _JOINERS: Final = str.maketrans("", "", "\u200c\u200d")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text can be a name: one line of printable characters and joiners, not all of them spaces."""
+    """Return whether a text can be a name: one line of printable characters and joiners, at least one visible."""
     visible = text.translate(_JOINERS)
     return bool(visible.strip()) and visible.isprintable()
 

@@ -1,8 +1,8 @@
 """Finds the passages of a text that occur word for word anywhere in another.
 
-Runs of ``RUN_CHARS`` characters are looked up by hash. Common runs that touch or overlap are joined to a passage, even
-if they are apart in the other text. Time and memory grow linearly with the length of the texts. ``diff`` aligns two
-texts from end to end instead.
+Runs of ``RUN_CHARS`` characters are looked up by hash. Common runs that touch or overlap are joined into a passage,
+even if they are apart in the other text. Time and memory grow linearly with the length of the texts. ``diff`` aligns
+two texts from end to end instead.
 """
 
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, other: str) -> list[Passage]:
-    """Return the passages of ``text`` that occur in ``other``, in order. The passages neither overlap nor touch."""
+    """Return the passages of ``text`` whose runs occur in ``other``, in order. Passages neither overlap nor touch."""
     ours, theirs = run_hashes(text), run_hashes(other)
     starts = np.flatnonzero(np.isin(ours, theirs))
     if not len(starts):

@@ -95,7 +95,7 @@ def without_credentials(text: str) -> str:
 
 
 def without_arguments(text: str, arguments: Sequence[str]) -> str:
-    """Return a text that quotes command-line arguments, with all secrets hidden, also secrets in the arguments.
+    """Return a text that quotes command-line arguments, with all secrets hidden, including those in the arguments.
 
     A secret of the arguments is the value in ``NAME=VALUE`` or ``NAME:VALUE`` if NAME is a secret setting, or the
     argument after such a name.
@@ -170,7 +170,8 @@ def _split_assignment(argument: str) -> tuple[str, str, str]:
 def _parts(value: str) -> Iterator[str]:
     """Yield the value, and parts that may be quoted alone.
 
-    Parts are a password after a user, both in Base64, the lines of a key, and the values of a list of settings.
+    Parts are a password after a user, user and password in Base64, the lines of a key, and the values in a list of
+    settings.
     """
     yield value
     user, colon, password = value.partition(":")

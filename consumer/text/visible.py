@@ -10,7 +10,7 @@ URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
 # Emoji, Indic scripts and Persian need joiners.
 _JOINERS: Final = frozenset("\u200c\u200d")
-# Soft hyphens break lines, and marks set a direction. In one-line output they could reorder text on a terminal.
+# Soft hyphens break lines, and marks set a direction. In one-line output, marks could reorder text on a terminal.
 _NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
 
 

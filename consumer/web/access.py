@@ -50,9 +50,9 @@ class Access:
 
     Without an ``account``, requests need no credentials, but the server shows articles only under an IP address,
     ``localhost`` or one of ``names``. Without this rule, another site that is open in the same browser could point its
-    own host name at this server and read its pages (DNS rebinding). On a loopback address, the rule applies to every
-    page. Other servers answer metrics and health under any name, because scrapers and probes use the names of services
-    (decision 0040).
+    own host name at this server and read its pages (DNS rebinding). On a loopback address, ``allows_page`` applies the
+    rule to every page. On others it allows metrics and health under any name, because scrapers and probes use the names
+    of services (decision 0040).
     """
 
     def __init__(self, account: Account | None = None, names: Collection[str] = ()) -> None:

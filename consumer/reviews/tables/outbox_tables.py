@@ -57,7 +57,7 @@ WEBHOOKS: Final = Table(
     # When and why it was turned off.
     Column("off_ms", BigInteger),
     Column("off_why", String(500)),
-    # The number of events dropped because the outbox was full.
+    # The number of events dropped because too many were waiting for the webhook.
     Column("missed", BigInteger, nullable=False, server_default="0"),
     # The last attempt: its time, HTTP status, and error.
     Column("last_ms", BigInteger),
@@ -81,7 +81,7 @@ DELIVERIES: Final = Table(
     Column("due_ms", BigInteger),
     # How often it was claimed. A process that finds another number here has lost its claim.
     Column("tries", Integer, nullable=False, server_default="0"),
-    # The time of the first failed attempt, and the HTTP status and error of the last one.
+    # The first failed attempt since the webhook was last turned on; the HTTP status and error of the last one.
     Column("failing_since_ms", BigInteger),
     Column("status", Integer),
     Column("why", String(500)),
@@ -96,7 +96,10 @@ DELIVERIES: Final = Table(
         postgresql_where=IS_FAILING,
     ),
 )
-"""Events to be delivered to webhooks. A row is deleted once the webhook has accepted the event."""
+"""Events to be delivered to webhooks. A row is deleted once the webhook has accepted the event.
+
+It is also deleted if the event is dropped, or the webhook is removed.
+"""
 
 LEASES: Final = Table(
     "leases",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 PART_FLAGS_MAX: Final = 1 << 14
-"""Flags per part, limited by the memory for merging and by flag numbers of 16 bits."""
+"""The maximum number of flags in a part, limited by the memory for merging and by flag numbers of 16 bits."""
 PAGE_ENTRIES: Final = 4_096
 """The number of entries (pairs of a word and a flag) after which a page ends. A word never spans two pages."""
 _LEVEL: Final = 6

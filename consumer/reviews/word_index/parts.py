@@ -30,7 +30,7 @@ from consumer.reviews.word_index.pages import (
 )
 
 MERGE_PARTS_MIN: Final = 8
-"""The minimum number of parts of similar size to merge into one."""
+"""The minimum number of parts of similar size to merge into one, unless fewer of them fill a part."""
 GONE_SHARE_MAX: Final = 1 / 8
 """The share of a part's flags that may be removed before it is rewritten."""
 LEASE_MS: Final = 600_000
@@ -98,7 +98,7 @@ def parts_to_merge(found: Sequence[IndexPart], now_ms: int) -> list[int]:
 
 
 def claim_parts(connection: Connection, part_ids: Sequence[int], now_ms: int) -> int | None:
-    """Claim parts for this console. Return when the claim ends, or None if another console has claimed any of them."""
+    """Claim parts for this console. Return when the claim ends, or None if one of them is claimed or replaced."""
     free = (SEARCH_PARTS.c.part_id.in_(part_ids), SEARCH_PARTS.c.claimed_ms <= now_ms)
     query = select(SEARCH_PARTS.c.part_id).where(*free, SEARCH_PARTS.c.replaced_ms.is_(None))
     found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -181,7 +181,7 @@ def ids_of(connection: Connection, part_id: int) -> Numbers:
 
 
 def finish_check(connection: Connection, part_id: int, gone: Numbers, until_ms: int, now_ms: int) -> None:
-    """Remove ``gone`` and decided flags from a part, record the check, and end the claim, unless it was lost."""
+    """Remove ``gone`` and decided flags from a part, record the check, and end the claim, unless the claim was lost."""
     ids = ids_of(connection, part_id)
     ids[np.isin(ids, gone)] = 0
     ids[ids > 0] *= _are_undecided(connection, ids[ids > 0])
@@ -201,7 +201,7 @@ def has_replaced(connection: Connection, now_ms: int) -> bool:
 
 
 def delete_replaced(connection: Connection, now_ms: int) -> None:
-    """Delete parts that were replaced more than ``REPLACED_MS`` ago, with their pages."""
+    """Delete parts that were replaced at least ``REPLACED_MS`` ago, with their pages."""
     part_ids = connection.execute(_replaced(now_ms).with_for_update(skip_locked=True)).scalars().all()
     for table in (SEARCH_PAGES, SEARCH_PARTS):
         connection.execute(delete(table).where(table.c.part_id.in_(part_ids)))

@@ -167,9 +167,9 @@ def _walk(
     cursor: Cursor | None,
     flag_ids: Numbers | None,
 ) -> tuple[list[_Place], Cursor | None]:
-    """Scan a scope for many flags, or (None) for all. Return their first places, and where the scan stopped.
+    """Scan a scope for the given flags, or for all if ``flag_ids`` is None.
 
-    The second value is None if the scan reached the end.
+    Return the first places of these flags, and where the scan stopped: None if it reached the end.
     """
     places: list[_Place] = []
     walked, size = 0, _WALKED_FIRST

@@ -12,7 +12,7 @@ from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WA
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpack_ids
 
 CLAIMED_MAX: Final = 500
-"""Flags that a console indexes at a time."""
+"""The maximum number of flags that a console indexes at a time."""
 LEASE_MS: Final = 120_000
 """How long a console may take to index claimed flags before another one may claim them."""
 TRIES_MAX: Final = 3
@@ -20,7 +20,7 @@ TRIES_MAX: Final = 3
 RETRY_MS: Final = 3_600_000
 """The time between two such attempts."""
 IDS_EXAMINED_MAX: Final = 20_000
-"""Flag numbers examined at a time for flags that are neither indexed nor waiting."""
+"""How many ids are examined at a time, to find flags that are neither indexed nor waiting."""
 
 
 class WaitingFlag(NamedTuple):
@@ -34,7 +34,7 @@ class WaitingFlag(NamedTuple):
 class IndexClaim(NamedTuple):
     """Flags claimed by this console. ``flag_ids`` also includes decided ones, which leave the queue.
 
-    ``until_ms`` marks their rows. A row with another value was queued or claimed again.
+    ``until_ms`` is the due time of their rows. A row with another due time was queued or claimed again.
     """
 
     flags: Sequence[WaitingFlag]
@@ -61,7 +61,7 @@ def is_any_due(connection: Connection, now_ms: int) -> bool:
 
 
 def claim(connection: Connection, now_ms: int) -> IndexClaim:
-    """Claim up to ``CLAIMED_MAX`` waiting flags, the latest first, since people search for recent ones."""
+    """Claim up to ``CLAIMED_MAX`` due flags, the latest first, since people search for recent ones."""
     # Other processes skip locked rows instead of waiting; SQLite allows one writer at a time.
     chosen = _due(now_ms).order_by(SEARCH_WAITING.c.flag_id.desc()).limit(CLAIMED_MAX).with_for_update(skip_locked=True)
     flag_ids = connection.execute(chosen).scalars().all()

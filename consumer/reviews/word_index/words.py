@@ -18,7 +18,7 @@ TEXT_CHARS_MAX: Final = 2_000
 TITLE_CHARS_MAX: Final = 500
 """Indexed characters of a title."""
 TERMS_MAX: Final = 32
-"""Words that one search looks up. If there are more, the page says so."""
+"""The maximum number of words that one search looks up. If there are more, the page says so."""
 _CODE_POINT_BITS: Final = 21
 _HASH_BYTES: Final = 5
 _HASHED_FROM: Final = 1 << 43

@@ -195,7 +195,7 @@ class EventsSent(NamedTuple):
 
 
 class EventsMissed(NamedTuple):
-    """Events for a receiver were dropped, because the outbox was full."""
+    """Events for a receiver were dropped, because too many were waiting for it."""
 
     receiver: Receiver
     events: int

@@ -51,7 +51,7 @@ REACTIONS: Final = (
 
 
 class OutageMetrics:
-    """Counts of outages, which any thread reports."""
+    """Counts of outages, which any thread may report."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._lock = threading.Lock()
