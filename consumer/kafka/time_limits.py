@@ -17,7 +17,7 @@ from consumer.model.errors import ConfigError
 from storage.clock import MS_PER_S
 
 ENDING_S: Final = 2 * CLOSE_S
-"""A run that hangs ends itself this long after ``kafka.drain_s``."""
+"""A stopping run that hangs ends itself this many seconds after its ``drain_s`` has passed."""
 _BYTES_PER_KB: Final = 1_024
 _HEARTBEATS: Final = 3
 _SESSION_MS: Final = 45_000

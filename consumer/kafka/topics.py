@@ -267,7 +267,7 @@ def existing_topics(
 ) -> dict[str, ExistingTopic]:
     """Return these topics by name, with their current settings. Raises ``KafkaException``.
 
-    ``metadata`` must include them. A topic that has been deleted since then is left out.
+    ``metadata`` must include them. A topic that was deleted after ``metadata`` was read is left out.
     """
     found: dict[str, ExistingTopic] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]

@@ -1,4 +1,4 @@
-"""Background threads: calls that may hang and can be abandoned, and periodic checks of files."""
+"""Background threads: calls that may hang and can be abandoned, and periodic checks."""
 
 import logging
 import threading

@@ -42,8 +42,8 @@ _Answer = TypeVar("_Answer")
 class AdoptionCounts:
     """Counts of adopted verdicts.
 
-    ``kept`` versions and ``duplicates`` were adopted. The new settings would flag ``flagged_now`` of the former, and
-    keep ``kept_now`` of the latter.
+    ``kept`` and ``duplicates`` count the adopted verdicts. The new settings would flag ``flagged_now`` of the kept
+    versions, and keep ``kept_now`` of the duplicates.
     """
 
     kept: int = 0
@@ -65,7 +65,7 @@ class AdoptingJudge(Detector):
 
     Verdicts are adopted with their arrivals, and postings are written only for kept versions. If many equal texts were
     kept because the old settings could not compare them, only a few get postings (``stand_ins``). Judging a batch
-    again after a crash gives the same result. No other process may judge into the store at the same time.
+    again after a crash gives the same result. No other process may judge with the store at the same time.
     """
 
     old_store: Store | None = None
@@ -106,7 +106,7 @@ class AdoptingJudge(Detector):
         return answer
 
     def _judged_before(self, versions: Sequence[Version]) -> "_OldBatch":
-        """Return the counterparts that the old store has judged, and its entries of texts with changed digests."""
+        """Return the versions that the old store has judged, and its entries of seen texts whose digest has changed."""
         if self.old_store is None or not versions:
             return _OldBatch((), {})
         read = self.old_store.read([version.reference for version in versions])
@@ -142,7 +142,7 @@ class AdoptingJudge(Detector):
         }
 
     def _old_tombstones(self, tombstones: Sequence[Tombstone]) -> Mapping[bytes, Tombstone]:
-        """Return the tombstones in the old store that have these references."""
+        """Return the tombstones in the old store that have these references, by reference."""
         if self.old_store is None:
             return {}
         references = {tombstone.reference for tombstone in tombstones}
@@ -197,9 +197,9 @@ class _Adoption:
         return {pair.delivered.reference: events[pair.adopting.reference] for pair in judged}
 
     def _new_stretches(self, replays: Sequence["_Counterpart"]) -> frozenset[bytes]:
-        """Return the deliveries that begin a stretch in the new store, but were replays for the old store.
+        """Return the references of deliveries that begin a stretch in the new store, but were replays in the old one.
 
-        The settings of the old store may have no stretches.
+        The settings of the old store may allow no stretches.
         """
         store, stretches_max = self.attempt.store, self.attempt.settings.stretches_max
         if not replays or not stretches_max:

@@ -1,7 +1,7 @@
 """Copies an old store's entries of seen texts into a new store, before the window is filled.
 
-So the fill adds to the copied entries. After a stop at any moment, the copy can be repeated with the same result, since
-the entries of both stores are merged, never added up.
+The fill then adds to the copied entries. After a stop at any moment, the copy can be repeated with the same result,
+since the entries of both stores are merged, never added up.
 
 A scheme that compares texts in another form gives most texts another digest. Entries of such texts are copied while the
 window is filled, because both digests of a text are known from its versions: docs/decisions/0053.

@@ -53,8 +53,8 @@ def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], 
 def _with_stand_ins(group: Sequence[Record], stored: Sequence[StoredVersion], settings: JudgeSettings) -> set[bytes]:
     """Return the references of records that enough other records stand in for.
 
-    ``group`` has records with equal texts, oldest first. Versions in ``stored`` and earlier records of the group may
-    stand in.
+    ``group`` has records with equal texts, oldest first. Versions in ``stored`` may stand in, and so may earlier
+    records of the group that keep their keys.
     """
     with_keys = sorted((other.record for other in stored), key=lambda record: record.arrival)
     spare: set[bytes] = set()

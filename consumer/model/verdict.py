@@ -168,7 +168,7 @@ class UnreadableEvent(StoreMismatch, ValueError):  # noqa: N818  # named for the
 
 
 def decode_verdict(data: bytes) -> Verdict:
-    """Decode an event, ignoring fields that later versions have added.
+    """Decode an event, ignoring fields that later versions of dupwatch have added.
 
     Raises ``UnreadableEvent`` for bytes that are not an event of this schema.
     """
@@ -181,7 +181,7 @@ def decode_verdict(data: bytes) -> Verdict:
 def outcome_of(event: bytes) -> Outcome:
     """Return the outcome of an event without decoding the rest. The judge needs it for every candidate.
 
-    Raises ``UnreadableEvent`` if the event is malformed, or if this version does not know the outcome.
+    Raises ``UnreadableEvent`` if the event is malformed, or if this version of dupwatch does not know the outcome.
     """
     try:
         return _OUTCOME_DECODER.decode(event).outcome
@@ -193,7 +193,7 @@ class VerdictEvent(msgspec.Struct, frozen=True):
     """A verdict and its encoded event: the bytes that the store holds and the sink sends.
 
     A new verdict is encoded once, and bytes from a store are decoded once; later stages use the bytes and the verdict.
-    Bytes from a store stay unchanged, including fields of later versions, unless ``truncated`` is called.
+    Bytes from a store stay unchanged, including unknown fields, unless ``truncated`` is called.
 
     ``near_miss`` is the event of a sampled near miss of this article, if any. It is sent to topics only.
     """
@@ -213,6 +213,6 @@ class VerdictEvent(msgspec.Struct, frozen=True):
         return cls(encoded, decode_verdict(encoded))
 
     def truncated(self) -> Self:
-        """Return the event with ``truncated`` set, encoded again without fields that this version does not know."""
+        """Return the event with ``truncated`` set, encoded again without unknown fields."""
         verdict = msgspec.structs.replace(self.verdict, truncated=True)
         return msgspec.structs.replace(self, encoded=encode(verdict), verdict=verdict)

@@ -24,7 +24,7 @@ WINDOW_COUNTS_MAX: Final = _PARTS + 2
 class PoisonLimit:
     """A limit on bad records: their share may be at most ``share_max`` among the latest records.
 
-    A full window has ``records_min`` records or slightly more. To keep the window short, small batches share a pair of
+    A full window has at least ``records_min`` records. To keep the window short, small batches share a pair of
     counts until the pair has a 20th of ``records_min``. The oldest pair is dropped as soon as the others have
     ``records_min`` records.
     """
@@ -48,7 +48,7 @@ class PoisonLimit:
         return tuple(counts)
 
     def is_exceeded(self, window: Window) -> bool:
-        """Return whether too many records of a window are bad."""
+        """Return whether a window is full and too many of its records are bad."""
         records, bad = totals(window)
         return records >= self.records_min and bad > self.share_max * records
 

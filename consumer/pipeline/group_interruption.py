@@ -1,4 +1,4 @@
-"""Interruptions of lasting runs: they report progress, and give up a batch at the deadline or with its partitions."""
+"""Interruptions that report progress, and give up a batch at the deadline or when its partitions are lost."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from consumer.lifecycle.thread_progress import ThreadProgress
 
 
 class ReportedDrain(Interruption):
-    """An interruption for runs before their source is open: a drain that also reports the progress of threads."""
+    """A drain that also reports the progress of threads: for services, and for runs before their source is open."""
 
     def __init__(self, progress: ThreadProgress, drain: Drain) -> None:
         self._progress = progress

@@ -21,7 +21,7 @@ class Journal(ABC):
 
     @abstractmethod
     def abandon(self) -> None:
-        """Give up the current batch: its output is void. Its records are judged later, except those of a stream."""
+        """Give up the current batch: its output is void. If the run can be resumed, its records are judged later."""
 
     @abstractmethod
     def commit(self, end: End, verdicts: Sequence[Verdict], letters: Sequence[DeadLetter]) -> None:
@@ -32,11 +32,11 @@ class Journal(ABC):
 
 
 class NoJournal(Journal):
-    """The journal for a stream, or for a store that ends with the process: such a run cannot be resumed."""
+    """The journal of a run that cannot be resumed, for example because its source is a stream."""
 
     @override
     def abandon(self) -> None:
-        """Log that the records of this batch will never be judged."""
+        """Log that the records of this batch have no verdicts."""
         log.warning("The last records read have no verdicts: the run did not finish in time after it was asked to stop")
 
     @override

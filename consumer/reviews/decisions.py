@@ -127,7 +127,7 @@ def decide(  # noqa: PLR0913, PLR0917  # the parts of a decision
 
 
 def undo(connection: Connection, review_ids: Sequence[int], person_id: int, now_ms: int) -> list[int]:
-    """Undo these decisions, except final ones and those of other people. Return the ids of the undone ones.
+    """Undo the decisions among these that are in force, this person's own, and not final. Return their ids.
 
     Their flags are open again, unless they were released elsewhere in the meantime.
     """

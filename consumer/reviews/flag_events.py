@@ -32,7 +32,7 @@ _Member = TypeVar("_Member")
 class IntakeCounts(NamedTuple):
     """The result of storing events: the numbers of new flags, new releases, events known before, and other events.
 
-    ``stories`` are the stories with new flags, or with releases of flags that were not stored. ``grown`` are the
+    ``stories`` are the stories with new flags, or with releases whose flags were not stored yet. ``grown`` are the
     stories that may have more copies than before, including those that copies of other stories moved into. ``new`` are
     the new flags, each with its story, and ``flag_ids`` their ids, both including flags that came together with their
     release. ``members`` has the changes to the copies in force.
@@ -122,7 +122,7 @@ def sources_missing(connection: Connection, limit: int) -> list[MissingSources]:
 def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]:
     """Store the sources of flags whose sources are unknown.
 
-    Return the stories that contain these flags or have one of their articles as the root.
+    Return the stories that contain these flags, or whose root is one of their articles or originals.
     """
     acquire_lock(connection, Lock.FLAGS)
     numbers = source_ids(connection, {name for row in rows for name in (row.source, row.original_source)})

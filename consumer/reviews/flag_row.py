@@ -45,7 +45,7 @@ FIGURES: Final = tuple(field.name for field in fields(PairFigures))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagRow(PairFigures):
-    """A queue entry, and the story that shows it. If it names no other article, the article is its own original."""
+    """A queue entry, and the story that shows it. In an entry without an original, the article is its own original."""
 
     flag_id: int
     kind: Kind

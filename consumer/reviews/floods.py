@@ -14,7 +14,7 @@ from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
 
 LATEST_MAX: Final = 5_000
-"""A story's latest copies are examined: this many more than make a flood."""
+"""How many of a story's latest copies are examined, in addition to the number that makes a flood."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Replaces connections to PostgreSQL that died while idle, before anybody gets an error from them.
 
-A statement checks a connection only if it was idle for a while, or if there is something to read, such as its end. A
-check each time would cost as much as a short statement.
+A connection taken from the pool is checked only if it was idle for a while, or if there is something to read, such as
+the end of the stream. A check each time would cost as much as a short statement.
 """
 
 import select
@@ -38,7 +38,7 @@ def replace_dead_connections(engine: Engine) -> None:
 
 
 def _has_input(descriptor: int) -> bool:
-    """Return whether a socket has something to read, which includes its end."""
+    """Return whether a socket has something to read. The end of the stream counts, too."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))

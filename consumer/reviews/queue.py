@@ -134,7 +134,7 @@ def open_after(
 ) -> list[int]:
     """Return the ids of up to ``rows_max`` open entries: first those after a flag, then those from the beginning.
 
-    The flag itself is left out, and so are the flags that others than the ``seeker`` have open.
+    The flag itself is left out, and so are the flags that people other than the ``seeker`` have open.
     """
     scope = _scope(connection, replace(filters, state="open"))
     if scope is None:

@@ -232,7 +232,7 @@ def _entries(scope: Scope, row_order: RowOrder, each_max: int, *, has_cursor: bo
 
 @lru_cache(STATEMENTS_MAX)
 def _few_count_query(scope: Scope, key: Key, few_max: int) -> Branch:
-    """Return the query that counts rows in the range of the column other than ``key``, up to ``few_max`` + 1."""
+    """Return the query that counts rows in the range of the column other than ``key``; exact up to ``few_max``."""
     return select(func.count()).select_from(_few_query(scope, key, few_max))
 
 
@@ -265,7 +265,7 @@ def _story_source_conditions(scope: Scope, of: FromClause) -> list[ColumnElement
 def _first_rows_query(
     candidates: Subquery, conditions: Sequence[ColumnElement[bool]], row_order: RowOrder, limit: int
 ) -> Branch:
-    """Return the query for the first flags among candidates."""
+    """Return the query for the first flags among the candidates that meet the conditions."""
     chosen = (
         select(candidates.c.flag_id)
         .where(*conditions)

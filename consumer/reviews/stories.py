@@ -86,7 +86,7 @@ def story_by_id(connection: Connection, story_id: int) -> Story | None:
 
 
 def story_of_article(connection: Connection, article_id: str) -> Story | None:
-    """Return the story of an article, an original or a copy, or None."""
+    """Return the story of an original or a copy, or None for any other article."""
     of_root = select(STORIES.c.story_id).where(STORIES.c.root_id == article_id)
     of_copy = select(FLAGS.c.story_id).where(FLAGS.c.article_id == article_id, FLAGS.c.kind.in_(COPY_KINDS))
     for query in (of_root, of_copy.order_by(FLAGS.c.flag_id.desc()).limit(1)):

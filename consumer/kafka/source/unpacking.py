@@ -4,8 +4,8 @@ A producer may send a compressed batch that the brokers accept, but whose conten
 ``receive.message.max.bytes``. For such a batch librdkafka returns an error in place of a message, waits for
 ``fetch.error.backoff.ms``, and fetches the same offset again. Fetching again helps after damage in transit, but not
 here.
-For a batch with a wrong checksum (``check.crcs``) or an unknown format it returns one error and continues after the
-batch: the partition has to seek back, or the batch would be lost.
+For a batch with a wrong checksum (``check.crcs``) or an unknown format, librdkafka returns one error and continues
+after the batch: the partition has to seek back, or the batch would be lost.
 """
 
 import logging
@@ -83,7 +83,7 @@ class UnpackingFailures:
         self._attempts = AttemptCounter()
 
     def note_failure(self, error: KafkaError, partition: Partition, offset: int) -> None:
-        """Note that the client could not unpack the batch at ``offset``; messages before it have been delivered."""
+        """Count a failure to unpack the batch at ``offset``. Messages before it must have been delivered."""
         with self._handover.changed:
             partitions = self._handover.partitions
             position = partitions.readable_position(partition)

@@ -74,8 +74,8 @@ class DecisionTally:
 class DecisionReport(NamedTuple):
     """The counts of each group, and their total.
 
-    The key of a group is the start of a day (ms since 1970), or the name of a source or a reason. ``refusals`` counts
-    refused releases by cause.
+    The key of a group is the start of a day (ms since 1970), or the name of a source or a reason, None if there is
+    none. ``refusals`` counts refused releases by cause.
     """
 
     groups: Mapping[int | str | None, DecisionTally]

@@ -17,7 +17,7 @@ from consumer.reviews.tables.outbox_tables import IS_FAILING
 
 _ERROR_CHARS_MAX: Final = 500
 _WAIT_MS_MAX: Final = 7_200_000
-"""Longer than the longest pause of ``next_try_ms``."""
+"""Longer than the longest pause of ``webhooks.retrying.next_try_ms``."""
 
 
 class DeliveryClaim(NamedTuple):

@@ -93,7 +93,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, ob
 
 
 def _hold_back(connection: Connection, latest: int) -> None:
-    """Make deliveries of events after ``latest`` wait if an earlier event of the same story waits."""
+    """Make deliveries of events after ``latest`` wait if an earlier event of their story waits for the same webhook."""
     earlier, delivery = DELIVERIES.alias("earlier").c, DELIVERIES.c
     has_earlier = exists().where(
         earlier.webhook_id == delivery.webhook_id,

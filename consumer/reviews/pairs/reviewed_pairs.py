@@ -196,7 +196,7 @@ class PairCount(NamedTuple):
 
 
 class SourceReviews(NamedTuple):
-    """A source of later articles, and the number of its decided pairs that have a similarity."""
+    """A source, and the number of decided pairs with a similarity whose later article it published."""
 
     source_id: int | None
     name: str

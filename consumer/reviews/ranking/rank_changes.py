@@ -17,7 +17,7 @@ from consumer.reviews.sources import source_ids
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, STORIES
 
 FLAGS_AT_ONCE_MAX: Final = 500
-"""If a source has more flags than this, or its articles more copies, stories are not updated immediately."""
+"""If a source has more flags than this, or its articles have more copies, its stories are not updated immediately."""
 STORIES_AT_ONCE: Final = 500
 """Stories updated in one transaction after a rank has changed."""
 _BEFORE_FIRST_STORY: Final = 0

@@ -22,7 +22,7 @@ IS_SPLIT: Final[ColumnElement[bool]] = (
 
 
 class StoryPlace(NamedTuple):
-    """The story that shows and counts a flag. ``home_id`` is its story by lineage if that is another one, or None."""
+    """The story that shows and counts a flag. ``home_id`` is the flag's story by lineage if that differs, else None."""
 
     story_id: int
     home_id: int | None

@@ -1,4 +1,4 @@
-"""Lists the repairs of stories, split versions and merged stories, for pages and exports."""
+"""Lists the repairs of stories for pages and exports: split versions and merged stories."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Splits a flagged version off its story, and undoes splits.
 
-The version becomes the root of a new story with its own copies. Its flag moves there with its state and its original.
+The version becomes the root of a new story with its own copies. Its flag moves there, and keeps its state and
+original.
 """
 
 from typing import Any, Literal

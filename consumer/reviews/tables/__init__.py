@@ -231,7 +231,7 @@ REVIEWS: Final = Table(
     Column("undone_ms", BigInteger),
     # When the release had reached the store and the sink; null if there is none, or it has not been sent yet.
     Column("sent_ms", BigInteger),
-    # Why the release can never be sent: the window has ended, or the version is not a flag.
+    # Why the release can never be sent, for example because the window has ended.
     Column("refused", String(500)),
     # The process that has claimed the release, and when its claim ends.
     Column("claimed_by", String(64)),
