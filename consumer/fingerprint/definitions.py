@@ -82,7 +82,7 @@ class MatchingLevel(IntEnum):
     EVERY_SCRIPT = 2
     """Texts of every script, in simplified characters; those with few keywords by shingles or digest."""
     LETTERS = 3
-    """Texts by their letters and figures, in keyed shingles; digests are of a form that folds less."""
+    """Texts by their letters and figures, in keyed shingles; digests are of a form with less folding."""
 
 
 class Definition(NamedTuple):
@@ -104,7 +104,7 @@ class Definition(NamedTuple):
 
     @property
     def compares_letters(self) -> bool:
-        """Whether shingles are keyed and of letters alone, sketches are marked, and equal digests make texts near."""
+        """Whether shingles are keyed and of letters alone, sketches are marked, and all equal texts are near."""
         return self.matching >= MatchingLevel.LETTERS
 
     def shingling(self, secret: Secret) -> Shingling:

@@ -243,8 +243,8 @@ class Fingerprinter(Engine):
     ) -> npt.NDArray[np.uint64]:
         """Return the fingerprints.
 
-        In schemes for every script, the fingerprint of a text without keywords comes from its digest. Where letters are
-        compared, the fingerprints of all short texts do.
+        In schemes for every script, the fingerprint of a text without keywords comes from its digest. In schemes that
+        compare letters, so does the fingerprint of every short text.
         """
         definition = self._scheme.definition
         codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=definition.tie)
@@ -298,7 +298,7 @@ class Fingerprinter(Engine):
 def _written_digests(forms: Forms, digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return the digests of the normalised texts, given the digests of the compared forms.
 
-    Most texts have equal forms.
+    Only texts whose two forms differ are digested again.
     """
     pairs = zip(forms.written, forms.compared, strict=True)
     folded = [place for place, (written, compared) in enumerate(pairs) if written != compared]

@@ -3,7 +3,7 @@
 Schemes that compare letters bring each number into canonical form, so that all its spellings are the same fact:
 
     1 234 567,5    1234567.5       thousands by ``, . ' _``, an Arabic mark or a space; decimals by a comma or a point
-    −5, ٥          -5, 5           every dash as a hyphen, decimal digits of every script
+    −5, ٥          -5, 5           the minus sign and short dashes as hyphens, decimal digits of every script
     3-1, 1.2.3     3-1, 1.2.3      a hyphen between digits is not a sign; dates, versions, addresses do not change
 """
 
@@ -38,8 +38,8 @@ _GROUPS_MAX: Final = 6
 _ADDRESS_PARTS: Final = 4
 _ADDRESS_PART_MAX: Final = 255
 
-# All patterns begin with a set of characters, which `re` finds fastest. So they check conditions on the text before a
-# match after its first character. No pattern backtracks over the same characters repeatedly.
+# Patterns that search a text begin with a set of characters, which `re` finds fastest. Lookbehinds for the text before
+# a match therefore come after its first character. No pattern backtracks over the same characters repeatedly.
 _EAST_ASIAN_DATE: Final = (
     r"(?<![0-9].)[0-9]{0,3} ?年(?: ?[0-9]{1,2} ?月(?: ?[0-9]{1,2} ?[日号])?)?"
     r"|(?<![0-9].)[0-9]? ?月 ?[0-9]{1,2} ?[日号]"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 class Fingerprints:
     """The results of an engine for n texts, as arrays whose first axis is the text.
 
-    ``codes`` uint64[n, words]: fingerprints, the most significant of ``bits // 64`` words first.
+    ``codes`` uint64[n, bits // 64]: fingerprints, the most significant word first.
     ``sketches`` uint8[n, 256], or uint8[n, 0] without sketches. ``one_bits`` uint64[n]: one-bit minima.
     ``bands`` uint64[n, bands]: full-width folds for lane 1. ``keywords``: the heaviest keywords of at most 64
     characters, with their weights; in schemes for every script, a text without keywords has ``text_kinds.runs``.

@@ -31,9 +31,9 @@ class IdfTable(NamedTuple):
 class Lexicon:
     """The words that a scheme knows: inverse document frequencies, stop words, and the user's own words.
 
-    ``table`` always returns the same frequencies, and is called when a word is weighed. So a process that only names
-    the scheme, or leaves fingerprints to workers, does not load the table. ``own_words`` are added to jieba's
-    dictionary. ``own_table`` says whether the table is the user's. ``digest`` covers all source files, including the
+    ``table`` always returns the same frequencies. Only engines call it, so a process that only names the scheme, or
+    leaves fingerprints to workers, does not load the table. ``own_words`` are added to jieba's dictionary.
+    ``own_table`` says whether the table is the user's. ``digest`` covers the files of all these words, including the
     tokenizer's dictionary, which contains the ``names``. It does not cover ``chinese``, ``letters`` and
     ``decorations``, which only some schemes use. ``jieba_digest`` covers the files of jieba alone.
     """

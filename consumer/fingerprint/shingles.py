@@ -53,9 +53,9 @@ class Shingling(NamedTuple):
     """The rule by which shingles, and the longer stretches of anchors, are cut from texts and hashed.
 
     Lengths are in characters: ``cjk`` and ``stretch_cjk`` where the first character is a CJK character, ``other`` and
-    ``stretch_other`` for the rest. In ``spaced`` texts word characters count, and each run of other characters as a
-    space. Other texts are sequences of letters, which all count, whatever their language. A hash is the polynomial of
-    the characters with this ``base``, plus their number, passed to ``finish``.
+    ``stretch_other`` for the rest. In ``spaced`` texts word characters count, and each run of other characters counts
+    as a space. Other texts are sequences of letters, which all count, whatever their language. A hash is the polynomial
+    of the characters with this ``base``, plus their number, passed to ``finish``.
     """
 
     cjk: int
@@ -103,9 +103,9 @@ class Characters(NamedTuple):
 class HashedChunk(NamedTuple):
     """Some texts of a batch, or a piece of a long text, with the hashes of their shingles.
 
-    ``texts`` are the places of the texts in the batch, from which the rows of ``characters`` count. The shingle at
-    ``positions[i]`` has the hash ``hashes[i]``, by ``shingling``. A piece begins at the ``offset``-th character of its
-    text; the next piece overlaps it by ``PIECES_OVERLAP``, unless it ``is_last``.
+    ``texts`` are the places of the texts in the batch. The rows of ``characters`` count from the first of these texts.
+    The shingle at ``positions[i]`` has the hash ``hashes[i]``, by ``shingling``. A piece begins at the ``offset``-th
+    character of its text; the next piece overlaps it by ``PIECES_OVERLAP``, unless it ``is_last``.
     """
 
     shingling: Shingling

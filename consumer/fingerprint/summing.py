@@ -19,7 +19,7 @@ import numpy.typing as npt
 WEIGHT_SCALE: Final = float(1 << 20)
 WEIGHT_SUM_MAX: Final = float(1 << 32)
 _WORD_BITS: Final = 64
-# The number of features summed together, because each bit takes 8 bytes until it is summed.
+# The limit on features summed together, because each of their bits takes 8 bytes until it is summed.
 _PIECE_FEATURES: Final = 1 << 13
 
 

@@ -214,7 +214,7 @@ class BankTopic(BankLog):
                     break
                 except BufferError:
                     producer.poll(_POLL_S)
-        # The client gives up a message after READ_S.
+        # The client gives up on a message after READ_S.
         producer.flush(2 * READ_S)
         if refused or len(producer):
             # Drop the producer, so that the messages left in its queue are not written later.
@@ -232,10 +232,10 @@ class BankTopic(BankLog):
 
 
 def _compact(entries: Sequence[Entry]) -> tuple[list[Entry], int]:
-    """Return the last entry of each bank and item, banks first, and the number of items without a bank.
+    """Return the last entry of each existing bank and item, banks first, and the number of items without a bank.
 
-    Banks come first, because the last entry of a changed bank comes after those of its items. An item has no bank if
-    another process removed the bank while the item was added.
+    Banks come first, because the last entry of a changed bank comes after those of its items. Items without a bank
+    are left out. An item has no bank if another process removed the bank while the item was added.
     """
     last = {(entry.bank, entry.item if isinstance(entry, BankItem) else None): entry for entry in entries}
     left = [entry for entry in last.values() if not entry.removed]

@@ -24,7 +24,7 @@ FETCH_BOUNDS: Final[Mapping[str, Any]] = {
     # of its topic limits it. docs/contributing/load_tests.md says how much memory this takes.
     "fetch.max.bytes": 256 << 10,
     "max.partition.fetch.bytes": 256 << 10,
-    # This counts decompressed messages. One more response can exceed it.
+    # This counts decompressed messages. The last response can exceed it.
     "queued.max.messages.kbytes": 16_384,
 }
 """The limits on the memory of the client itself."""
@@ -160,8 +160,8 @@ def producer_settings(
 ) -> dict[str, Any]:
     """Return the settings of a producer that writes each event once, in order, to all in-sync replicas.
 
-    ``defaults`` override the values set here; the user's settings override both. Raises ``ConfigError`` for an invalid
-    setting of the user.
+    ``defaults`` override the defaults set here; the user's settings override both. Raises ``ConfigError`` for an
+    invalid setting of the user.
     """
     settings: dict[str, Any] = {
         "linger.ms": 2,

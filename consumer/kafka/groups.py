@@ -205,7 +205,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 class HeldPartition(NamedTuple):
-    """A held partition: the offset where it waits, the number of offsets from there to its end, and why it is held."""
+    """A held partition: the offset where it waits, the number of offsets that are left to read, and why it is held."""
 
     partition: Partition
     offset: int

@@ -19,7 +19,7 @@ _GIB: Final = 1 << 30
 def topic_plan(
     topics: SinkTopics, sources: Sequence[str] = (), source_keep_ms: int = SOURCE_RETENTION_MS
 ) -> list[PlannedTopic]:
-    """Return the planned topics of a sink, except its topic of banks, and of ``sources``.
+    """Return the planned topics of ``sources``, and those of a sink except its topic of banks.
 
     Source topics keep messages for ``source_keep_ms``, by default long enough to rebuild a lost store.
     """

@@ -24,7 +24,7 @@ GROWTH_MAX: Final = 18
 
 
 def folded_length(text: str) -> int:
-    """Return the number of characters of a text after folding, or slightly more. Takes four bytes per character."""
+    """Return the number of characters of a text after folding, or slightly more. Needs 5 bytes per character."""
     if text.isascii():
         return len(text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")

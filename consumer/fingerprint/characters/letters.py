@@ -1,4 +1,4 @@
-"""Extracts the letters and figures of a text for its shingles; all other characters do not count."""
+"""Extracts the letters and figures of a text for its shingles; no other characters count."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -71,7 +71,7 @@ class LetterReplay:
 
     A time that the topic refuses is moved into a header (``RecordTimes``); such a record is sent again at the end. With
     ``to`` all records go to that topic, without it each goes to its own. With ``dry_run`` nothing is sent. ``sent``
-    counts the letters passed to ``send``, and ``acknowledged`` the records that are in their topics. Raises
+    counts the letters that ``send`` accepted, and ``acknowledged`` the records that are in their topics. Raises
     ``ConfigError`` if ``to`` does not exist or is ``letters_topic``, and ``SinkError`` if the brokers do not answer.
     """
 

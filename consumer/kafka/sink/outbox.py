@@ -25,7 +25,7 @@ class Outbox(Protocol):
         ...
 
     def flush(self) -> None:
-        """Wait until all messages are in their topics. Does nothing without new messages since the last flush."""
+        """Wait until all messages are in their topics. Does nothing if none was sent since the last flush."""
         ...
 
     def close(self) -> None:

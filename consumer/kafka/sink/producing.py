@@ -199,7 +199,7 @@ def refusal_error(failed: FailedMessage) -> SinkError:
 
 
 def most_relevant(failures: Sequence[FailedMessage]) -> FailedMessage:
-    """Return the largest refused message, to report it. Messages refused only because of others do not count."""
+    """Return the largest refused message, to report it. Messages refused only because of others come last."""
     causes = [failed for failed in failures if failed.error.code() != KafkaError._INVALID_DIFFERENT_RECORD]  # noqa: SLF001
     return max(causes or failures, key=lambda failed: failed.size_bytes)
 

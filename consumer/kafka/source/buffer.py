@@ -18,8 +18,8 @@ class _BufferedMessage(NamedTuple):
 class Buffer:
     """The buffered records of each partition, in the order in which they came.
 
-    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records. It is ``is_overfull`` when it
-    has one more batch.
+    The buffer is full at ``batches_ahead_max`` full batches, but still accepts records. ``is_overfull`` returns true
+    once it has one more batch.
     """
 
     def __init__(self, limits: ReadLimits, batches_ahead_max: int) -> None:

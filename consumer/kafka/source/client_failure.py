@@ -37,7 +37,7 @@ class ClientFailure:
             raise self.error
 
     def source_error(self, error: KafkaError) -> SourceError:
-        """Return the error with which the run ends after a fatal error of the client."""
+        """Return the error with which the run ends after this error of the client."""
         # Some brokers refuse the new group protocol in these words; others do not answer at all.
         hint = self.protocol_hint if "API version not supported" in error.str() else ""
         return SourceError(f"the Kafka client cannot continue: {describe(error)}{hint}")

@@ -1,4 +1,4 @@
-"""Reads the headers of a message with any bytes.
+"""Reads the headers of a message, even if their names are not UTF-8.
 
 Kafka allows any bytes as a header's name. The Python client decodes names as UTF-8 in its C code and does not check
 the result (``c_headers_to_py``, unchanged up to confluent-kafka 2.16.1): ``Message.headers()`` then returns its list

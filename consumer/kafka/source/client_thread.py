@@ -53,7 +53,7 @@ class ReplicasChecked(NamedTuple):
 
 
 class Replicas:
-    """A periodic check of topics for replicas that are not in sync, which a consumer does not notice."""
+    """A periodic check of topics for replicas that are not in sync. A consumer does not notice such replicas."""
 
     def __init__(self, topics: Sequence[str], hooks: Hooks) -> None:
         self._topics = topics

@@ -55,8 +55,9 @@ class FetchSize:
 class MessageFetcher:
     """The reader of the client's messages; for the client's thread only.
 
-    ``handle_error`` is called for errors that come in place of messages. A message or the end of a partition tells
-    ``broker_health`` that a broker has answered. ``rebalances`` counts assignments and revocations.
+    ``handle_error`` is called for errors in place of messages, except the end of a partition and a batch that cannot be
+    unpacked. A message or the end of a partition tells ``broker_health`` that a broker has answered. ``rebalances``
+    counts assignments and revocations.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ GAP_ERRORS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A position outside the offsets of its partition: these begin at ``low`` and end before ``high``."""
+    """A position that may be outside the offsets of its partition, which begin at ``low`` and end before ``high``."""
 
     partition: Partition
     position: int

@@ -30,7 +30,7 @@ log = logging.getLogger("dupwatch")
 Answer = TypeVar("Answer")
 
 LOOK_S: Final = 0.1
-"""The time between two checks of whether to stop, while waiting for records."""
+"""How often, in seconds, a wait for records checks whether to stop."""
 
 
 class KafkaSource(Source):
@@ -61,7 +61,7 @@ class KafkaSource(Source):
     def batches(self) -> Iterator[RawBatch]:
         """Yield batches until the source is closed or ``stopped`` returns true; wait while there is nothing to read.
 
-        With transactions, a batch without records commits places.
+        With transactions, places without new records are committed by a batch without records.
         """
         # Reported here, so that a thread that hangs before its first turn is noticed, too.
         self._hooks.report(ClientProgressed())
@@ -82,9 +82,10 @@ class KafkaSource(Source):
         self._change(Partitions.check)
 
     def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
-        """Hold partitions of the current batch after their last answered record. The caller must then abandon it.
+        """Hold partitions of the current batch after their last answered record.
 
-        The hold is committed in the background. Raises ``Abandoned`` if the batch was given up.
+        The caller must then abandon the batch. The hold is committed in the background. Raises ``Abandoned`` if the
+        batch was given up.
         """
         self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
 
@@ -118,8 +119,8 @@ class KafkaSource(Source):
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
         Raises ``Abandoned`` if the current batch was given up, and ``SourceError`` before the first batch. An expelled
-        consumer may have joined again, and under
-        its new membership the brokers would accept offsets of partitions that now belong to others.
+        consumer may have joined again, and under its new membership the brokers would accept offsets of partitions that
+        now belong to others.
         """
         with self._handover.changed:
             self._handover.raise_error()

@@ -1,4 +1,4 @@
-"""Holds partitions with too many bad records, and keeps the client from fetching them.
+"""Holds partitions with too many bad records or an unreadable batch, and keeps the client from fetching them.
 
 A few bad records become dead letters, but a feed full of them is a fault that needs attention. The limit counts the
 last records of each partition, across restarts: the counts are part of the note with its offset.

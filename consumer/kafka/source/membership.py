@@ -29,9 +29,9 @@ class Membership:
     def note(self, consumer: Consumer) -> None:
         """Hand the client's group metadata to the judging thread, which needs it for transactions.
 
-        The same call from another thread may never return. A static member whose session expired during a rebalance
-        joins again under another id, and its client reports no partition as lost. With the new id the brokers would
-        accept offsets of partitions that now belong to others, so the current batch is given up before the new id
+        In that thread ``consumer_group_metadata`` might never return. A static member whose session expired during a
+        rebalance joins again under another id, and its client reports no partition as lost. With the new id the brokers
+        would accept offsets of partitions that now belong to others, so the current batch is given up before the new id
         becomes visible.
         """
         metadata = consumer.consumer_group_metadata()

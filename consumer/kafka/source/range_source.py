@@ -84,10 +84,10 @@ class _Part:
 class RangeSource(Source):
     """A source that reads a range of topics, or named ranges of offsets.
 
-    A range of topics goes no further than their ends at creation. All offsets of named ranges must exist. ``settings``
-    come from ``consumer_settings``; nothing is committed, and the group is not involved. ``stopped`` is called for each
-    record and while waiting for messages; reading ends when it returns true. Raises ``SourceError`` and
-    ``ConfigError``.
+    A range of topics ends no later than the topics did when the source was created. All offsets of named ranges must
+    exist. ``settings`` come from ``consumer_settings``; nothing is committed, and the group is not involved.
+    ``stopped`` is called for each record and while waiting for messages; reading ends when it returns true. Raises
+    ``SourceError`` and ``ConfigError``.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class RangeSource(Source):
                 heapq.heappush(heap, (part.kept[0][0], key))
 
     def _fill(self) -> None:
-        """Read more of every partition that has less than half of its share, until all have their share or end."""
+        """Read more of every partition with less than half of its share, until it has its share or is at its end."""
         unfilled = {
             key: part
             for key, part in self._parts.items()
