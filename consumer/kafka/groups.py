@@ -205,11 +205,15 @@ def _is_transient(error: Exception) -> bool:
 
 
 class HeldPartition(NamedTuple):
-    """A held partition: the offset where it waits, the number of offsets that are left to read, and why it is held."""
+    """A held partition: the offset where it waits, the offsets left to read, the high watermark, and why it is held.
+
+    Fewer offsets are ``waiting`` than lie between ``offset`` and ``end`` if messages after ``offset`` were deleted.
+    """
 
     partition: Partition
     offset: int
     waiting: int
+    end: int
     held: HoldReason
 
     @property
@@ -269,7 +273,7 @@ def _held_partitions(
     for partition, (offset, note) in sorted(committed.items(), key=itemgetter(0)):
         if note.held is not None:
             low, high = marks[partition]
-            yield HeldPartition(partition, offset, max(0, high - max(low, offset)), note.held), note
+            yield HeldPartition(partition, offset, max(0, high - max(low, offset)), high, note.held), note
 
 
 def _resumed_offset(held: HeldPartition, note: Note, point: ResumePoint) -> CommittedOffset:
@@ -277,10 +281,9 @@ def _resumed_offset(held: HeldPartition, note: Note, point: ResumePoint) -> Comm
 
     Raises ``ConfigError`` for an offset that is out of range.
     """
-    end = held.offset + held.waiting
     if point.until is not None and point.until <= held.offset:
         raise ConfigError(f"{held.name} waits at offset {held.offset}: --until takes a later one")
-    if point.skip_to is not None and not held.offset < point.skip_to <= end:
-        raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {end}")
+    if point.skip_to is not None and not held.offset < point.skip_to <= held.end:
+        raise ConfigError(f"{held.name} waits at offset {held.offset}: --skip-to takes a later one, up to {held.end}")
     offset = held.offset if point.skip_to is None else point.skip_to
     return CommittedOffset(offset, msgspec.structs.replace(note, held=None, window=(), free_until=point.until or 0))
