@@ -24,7 +24,7 @@ Action = Literal["deny", "allow"]
 
 ITEM_CHARS_MAX: Final = 100_000
 ITEM_LETTERS_MIN: Final = 6
-"""Minimum letters and digits of a text: a shorter one would equal too many articles."""
+"""Minimum number of letters and digits in a text. A shorter text would equal too many articles."""
 _FIRST_CHARS: Final = 16
 TITLE_CHARS_MAX: Final = 4_096
 LABELS_MAX: Final = 20
@@ -199,7 +199,10 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def check_entry(entry: Entry) -> None:
-    """Raise ``BankError`` for an entry that is incomplete or invalid."""
+    """Raise ``BankError`` for invalid Unicode, or for an invalid action, similarity, ``until`` or number of letters.
+
+    Patterns and maximum lengths of the members are not checked. Of a removal, only the Unicode is checked.
+    """
     try:
         encode_entry(entry)
     except UnicodeEncodeError as error:
@@ -208,7 +211,7 @@ def check_entry(entry: Entry) -> None:
 
 
 def _check_meaning(entry: Entry) -> None:
-    """Raise ``BankError`` for an invalid entry. Its Unicode must be valid, as in all decoded entries."""
+    """Make all checks of ``check_entry`` except that of Unicode. Raises ``BankError``."""
     if entry.removed:
         return
     if isinstance(entry, Bank):
@@ -286,7 +289,7 @@ class Banks:
         return (*self.banks.values(), *self.items.values())
 
     def only(self, bank: str | None = None, item: str | None = None) -> Self:
-        """Return the bank and the item with these names, or all of them where no name is given.
+        """Return only the bank and the item with these names. None stands for all banks or all items.
 
         The result is empty if there is no bank with this name.
         """

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 from consumer.banks.bank import BankError, Banks, Entry
 
 READ_S: Final = 30.0
-"""Timeout for reading from a log."""
+"""Timeout for reading from a log, or for writing to it."""
 
 BankLogChange = Callable[[Banks], Sequence[Entry]]
 """Returns the entries to append, given the current banks."""
@@ -53,8 +53,8 @@ class BankLog(Protocol):
 def new_entries(log: BankLog) -> Iterator[NewEntries]:
     """Read a log, and yield the entries, which the block must apply. Raises ``BankError`` if the log cannot be read.
 
-    After a ``BankError``, also one of the block, the next read starts over, so that entries that were read but not
-    applied are not lost.
+    If reading or the block raises ``BankError``, the next read starts over. So entries that were read but not applied
+    are not lost.
     """
     try:
         yield log.read()

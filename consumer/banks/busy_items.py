@@ -1,8 +1,8 @@
-"""Finds items that match too large a share of the feed, and withholds bank matches that name only such denied items.
+"""Finds items that match too large a share of the feed, and withholds bank matches that name no other denied items.
 
 An item that matches half of the feed would flood the topic of bank matches and its readers. Such an item is *busy*.
-Verdicts still name it, but a bank match is withheld if all its denied items are busy. A person can confirm that an item
-may match that often. Such an item is never busy.
+Verdicts still name it, but a bank match is withheld if all its denied items, which are those of ``deny`` banks, are
+busy. A person can confirm that an item may match that often. A confirmed item is never busy.
 
 Each process counts the articles it judges. When the count reaches twice ``articles_min``, all counts are halved, so an
 item that stops matching is forgotten. The counts have at most 2 × 10 × ``articles_min`` entries, because a verdict
@@ -53,7 +53,7 @@ class BusyLimit(NamedTuple):
 class CountedItem(NamedTuple):
     """An item as one entry defines it. A changed item is counted from zero.
 
-    ``entry_digest`` is None if this process does not compare articles with the item, although a verdict names it.
+    ``entry_digest`` is None if a verdict names the item, but the item is no longer active in this process.
     """
 
     bank: str
@@ -185,7 +185,7 @@ class BusyItems:
         return True
 
     def _is_current(self, item: CountedItem) -> bool:
-        """Return whether articles are compared with this version of the item and it is not confirmed."""
+        """Return whether this version of the item is active and not confirmed."""
         active = self._known.active_item(item.bank, item.item, item.action)
         return active is not None and active.entry_digest == item.entry_digest and not active.is_confirmed
 

@@ -1,4 +1,7 @@
-"""Makes the entries with which the command, the service and the console change banks; says which need an admin."""
+"""Makes the entries with which the command, the service and the console change banks.
+
+Also decides which changes need an admin.
+"""
 
 from collections.abc import Mapping
 from typing import TypeVar

@@ -5,8 +5,8 @@ Documents", SEQUENCES 1997; Indyk and Motwani, "Approximate Nearest Neighbors", 
 ``BANDS`` bands of ``BAND_MINIMA`` minima of the sketch. A text of similarity s shares at least one band with
 probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9998 for 0.8. Unrelated texts share a band in 1 of 1,400,000 cases.
 
-Parts are found by the smallest shingles of the item. The share p of these shingles in the article estimates the share
-of the whole item, with a standard error of √(p (1 − p) / 24).
+Parts are found by the smallest shingles of the item. The share p of these shingles that the article contains estimates
+how much of the item it contains. The standard error is √(p (1 − p) / 24) for 24 shingles.
 
 Everything here works on arrays: n items and m articles.
 """
@@ -47,7 +47,7 @@ MATCH_FORMS: Final = (EQUAL, SIMILAR, PART)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFeatures:
-    """The features by which n texts, articles or items, are compared.
+    """The features by which n texts (articles or items) are compared.
 
     ``kinds`` uint8[n], ``sketches`` uint8[n, 256], ``text_digests`` uint64[n, 2].
     """
@@ -108,7 +108,10 @@ class ItemIndex:
         return CandidatePairs(found.articles[same], found.items[same], found.limited)
 
     def similar(self, articles: TextFeatures) -> tuple[CandidatePairs, npt.NDArray[np.float64]]:
-        """Return the pairs of texts compared by sketch that share a band, and their similarities, float64[pairs]."""
+        """Return the pairs that share a band, and their similarities, float64[pairs].
+
+        Only texts of ``_COMPARED_KINDS`` are in pairs.
+        """
         compared = np.flatnonzero(np.isin(articles.kinds, _COMPARED_KINDS))
         keys = _band_keys(articles.sketches[compared]).reshape(-1)
         passing = self._band_filter.passing(keys)
@@ -126,11 +129,12 @@ class ItemIndex:
         """Return candidate pairs and, for each, the share of the item's shingles found in the article, float64[pairs].
 
         ``known_shingles`` has the shingles of each article that occur in any item, 8 bytes each. The result includes
-        all pairs with a share of at least ``share_min``, except some of ``limited`` articles, and possibly others.
+        all pairs with a share of at least ``share_min``, except some pairs of the articles in ``limited``. It may also
+        include pairs with smaller shares.
         """
         hits_min = max(1, math.ceil(share_min * self._shingles_min - _ROUNDING))
         counts = np.array([len(shingles) // _SHINGLE_BYTES for shingles in known_shingles], np.int64)
-        # Most articles share a few shingles with items by chance, but too few to contain one.
+        # Most articles share a few shingles with items by chance, but too few to contain an item.
         articles = np.flatnonzero(counts >= hits_min)
         hashes = hashes_of([known_shingles[article] for article in articles.tolist()])
         runs = self.shingles.runs(hashes, np.repeat(articles, counts[articles]))

@@ -1,6 +1,6 @@
 """The known texts of all banks in a judging process, which can be searched quickly and changed at any time.
 
-Only fingerprints are kept, not the texts: about 600 bytes per item, and 350 more for items that are found as parts.
+Only fingerprints are kept, not the texts: about 600 bytes per item, and 350 more for items that can be found as parts.
 Items are in two indexes. A change rebuilds only the small one. Once the small one exceeds its limit, which grows with
 the large one, the two are merged.
 """
@@ -64,7 +64,7 @@ class BankMatchesLimited(NamedTuple):
 
 
 class BanksUnreadable(NamedTuple):
-    """The banks could not be read, so this process keeps the banks it has. Reported at every attempt."""
+    """The banks could not be read, so this process keeps the banks it has. Reported for every failed attempt."""
 
     reason: str
 
@@ -88,7 +88,7 @@ class ActiveItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BankSnapshot:
-    """All banks and items at one moment.
+    """All banks and all compared items at one moment.
 
     ``places`` are the places of items by name: the row, with the segment in the lowest bit. ``known`` are the shingles
     of the items that are found as parts. No item accepts a similarity below ``similarity_min``. ``computed`` counts the
@@ -108,12 +108,12 @@ class _BankSnapshot:
 class KnownTexts:
     """The banks of a process. One thread changes them; any number of others look for matches.
 
-    ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns the time in milliseconds.
+    ``engine`` computes fingerprints comparable with the store's records. ``clock`` returns milliseconds since 1970.
     ``report`` receives the occurrences of this module, from any thread. ``load_cache`` is called when items are added
     and there are none yet.
 
-    All enabled items are compared with articles, also items that have ended and items in disabled banks. Only matches
-    of active items count.
+    All enabled items are compared with articles, even if they have ended or their bank is disabled. Only matches of
+    active items count.
     """
 
     engine: Engine
@@ -252,7 +252,7 @@ class KnownTexts:
             small = self._segment(living)
             places |= {name: row << 1 | _SMALL for row, name in enumerate(small.items.names)}
         known = _known_shingles(large, small)
-        # Makes the engine compile the shingles now; at their first use, that would delay a batch.
+        # Makes the engine compile the shingles now. Compiling them on first use would delay a batch.
         self.engine.fingerprint([""], None, known)
         similarities = [bank.item_similarity for bank in banks.values()]
         similarities += [float(np.nanmin(part.similarities, initial=1.0)) for part in (large.items, small.items)]

@@ -1,9 +1,9 @@
 """Selects and orders the bank matches of an article among the items that resemble it.
 
 An item matches if its bank is enabled, the item has not ended, and the similarity reaches the item's own threshold or
-else that of its bank. For a part of an article, the threshold is higher by ``PART_MARGIN``. An item of an ``allow``
-bank must match the whole article, and the pair must pass the fact guard and the slot guard. Pairs are processed as
-arrays, since an article of a campaign may resemble a thousand items.
+else that of its bank. For an item that is a part of an article, the threshold is higher by ``PART_MARGIN``, but at most
+1. An item of an ``allow`` bank must match the whole article, and the pair must pass the fact guard and the slot guard.
+Pairs are processed as arrays, since an article of a campaign may resemble a thousand items.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def matches_by_article(
 
 
 def ranked(matches: list[BankMatch]) -> tuple[BankMatch, ...]:
-    """Return the matches to keep, matches of ``allow`` banks first, then the most similar.
+    """Return the matches to keep: first those of ``allow`` banks, then the others, each with the most similar first.
 
     Sorts ``matches`` in place.
     """

@@ -49,7 +49,7 @@ LastingStoreOption = Annotated[
 ]
 """For commands that read or fill a store that outlives a run."""
 ClusterStoreOption = Annotated[str | None, typer.Option("--store", help=f"Store: {HBASE.example}.", metavar="STORE")]
-"""For commands that work on tables."""
+"""For commands that work only on HBase stores."""
 SchemeOption = Annotated[
     str | None, typer.Option("--scheme", help="Fingerprint scheme; docs/use/schemes.md lists them.", metavar="NAME")
 ]
@@ -100,7 +100,7 @@ def argument_or_option(argument: _Value | None, option: _Value | None, names: st
 
 
 def _check_not_setting(argument: str) -> None:
-    """Raise ``ConfigError`` for a setting in place of a file, for which the user forgot --set.
+    """Raise ``ConfigError`` if the argument is a setting instead of a file: the user forgot --set.
 
     The message hides the value, which may be a secret.
     """

@@ -21,7 +21,7 @@ from consumer.text.visible import for_terminal
 
 @contextmanager
 def results() -> Iterator[None]:
-    """Write results to standard output inside this context, which flushes them at its end. Raises ``SinkError``."""
+    """Flush standard output when the block ends. Raises ``SinkError`` if the block or the flush cannot write."""
     try:
         yield
         sys.stdout.flush()

@@ -18,7 +18,7 @@ from consumer.text.counts import counted
 from consumer.wiring.components import decoder, file_form
 
 _TEXT_REASONS: Final = frozenset({Reason.INVALID_JSON, Reason.NOT_AN_OBJECT, Reason.INVALID_UTF8})
-"""A file with one of these faults is plain text, even if it begins with a brace."""
+"""A file with one of these faults is read as plain text, even if it begins with a brace."""
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _CHUNK_BYTES: Final = 256 * 1024
 _HEAD_BYTES: Final = 64 * 1024
@@ -84,8 +84,8 @@ def is_one_article(source: str, config: Config) -> bool:
 
     A file is JSON lines if one of its first lines is an object. An array of objects also counts as JSON lines, and
     each of its lines is then an error. So do an empty file, and a file that begins with a brace or a bracket and is too
-    long for one article. Anything else is one article: an object over several lines, or a text, which may begin with a
-    brace or a bracket. Raises ``SourceError`` if the file cannot be read.
+    long for one article or damaged. Anything else is one article: an object over several lines, or a text, which may
+    begin with a brace or a bracket. Raises ``SourceError`` if the file cannot be read.
     """
     if file_form(config).separator(Path(source)) is not None:
         return False
@@ -115,7 +115,7 @@ def is_one_article(source: str, config: Config) -> bool:
 
 
 def _beginning(codec: Codec, compressed: bytes) -> bytes:
-    """Decompress the first bytes of compressed data as far as possible."""
+    """Return the beginning of compressed data, decompressed; no bytes if it cannot be decompressed."""
     parts: list[bytes] = []
     with suppress(BadRecord):
         parts.extend(islice(codec.decompress(iter([compressed]), _HEAD_BYTES), 1))
@@ -126,7 +126,8 @@ def read_article(source: str, config: Config) -> Article:
     """Return the one article in a file: a JSON object, or else the whole file as plain text; ``-`` is standard input.
 
     Gzip and zstd data are decompressed. Raises ``SourceError`` if the file cannot be read or decompressed, is too long,
-    is not UTF-8 text, or holds several articles. Raises ``ConfigError`` for an invalid article or a retraction.
+    is not UTF-8 text, or holds several articles or an array of them. Raises ``ConfigError`` for an invalid article or a
+    retraction.
     """
     data = _read(source, config.source.record_bytes_max)
     name = input_name(source)

@@ -25,11 +25,11 @@ _BUILT_FIELDS: Final = frozenset({"plan", "scheme", "scheme_digest", "window_ms"
 """Fields of ``JudgeSettings`` that are not copied from an option: they are built below, or passed by the caller."""
 _BUILT_SCHEME_FIELDS: Final = frozenset({"sketch", "facts", "slots"})
 _BODY_OPTIONS: Final = frozenset({"body_format", "extractor", "reader_revision"})
-"""Options of ``[source]`` that change verdicts; the others select what is judged."""
+"""Options of ``[source]`` that decide how bodies are read. Stored settings record them, since they change verdicts."""
 _UNNAMED_FORMS: Final = frozenset({"text", "html/1"})
 """Body forms that stored settings record as "". Older stores have only these two, and record neither."""
 _FIXED_SKETCH_FIELDS: Final = frozenset({"bins", "sketch_bits", "one_bits"})
-"""Fields of ``SketchLayout`` that have one possible value."""
+"""Fields of ``SketchLayout`` that have only one possible value."""
 
 
 def _options(kind: type, excluded: frozenset[str], section: type[BaseModel], **renamed: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ def with_stored_settings(config: Config, stored: JudgeSettings) -> Config:
     """Return the configuration, with the store's values for settings that it does not set explicitly.
 
     This concerns the settings of the judge, the scheme, the rules, and how bodies are read. Dictionaries are left as
-    they are, since a store does not hold files. Raises ValueError if the configuration contradicts the store.
+    they are, since a store does not hold files. Raises ValueError if a completed section is invalid.
     """
     judge = {option: getattr(stored, name) for name, option in _JUDGE.items()}
     judge |= {"plan": stored.plan.name, "window_s": stored.window_ms // MS_PER_S}

@@ -70,7 +70,7 @@ class _ArchiveScan:
 def scan_archive(config: Config, items: Banks, source: str) -> None:
     """Write a line for each article of an archive that repeats an item.
 
-    Raises ``SourceError`` if the archive cannot be read, or has no valid article.
+    Raises ``SourceError`` if the archive cannot be read, or if all its records are invalid.
     """
     counts = _Counts()
     scan = _ArchiveScan(config, items, counts)

@@ -11,7 +11,7 @@ from consumer.wiring.stores import opened_store
 def named_text(config: Config, source: str | None, text: str | None, article_id: str | None) -> Article:
     """Return the named text as an article.
 
-    Raises ``ConfigError`` unless exactly one text is named, and if the store does not keep the text of the article.
+    Raises ``ConfigError`` if no text or more than one is named, or if the store does not keep the text of the article.
     """
     if sum(name is not None for name in (source, text, article_id)) != 1:
         raise ConfigError("name one text: a file, --text TEXT, or --article ID of the store")

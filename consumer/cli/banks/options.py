@@ -75,7 +75,7 @@ def existing_item(banks: Banks, bank: str, item: str) -> BankItem:
 def chosen_items(banks: Banks, bank: str | None, item: str | None) -> Banks:
     """Return the banks with only the chosen items: all, the items of one bank, or one item.
 
-    Raises ``BankError`` for names that do not exist, and if no item is active.
+    Raises ``BankError`` for an item without a bank, for names that do not exist, and if no item is active.
     """
     if bank is None and item is not None:
         raise BankError(f"--item {item} needs its bank: add --bank BANK")

@@ -29,8 +29,8 @@ _Choice = Callable[[Iterable[StoredMatch]], Iterator[AllowedFlag | DeniedArticle
 def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *, yes: bool) -> None:
     """Release the flagged articles that repeat these items, and write the events.
 
-    Events of earlier releases with the same ``by`` and ``reason`` are written again, since a run may have ended before
-    it wrote them.
+    Events of earlier releases with the same ``by`` and ``reason`` are written again, since the earlier command may have
+    ended before it wrote them.
     """
     # Raises ConfigError for an invalid name or reason.
     Attribution(by, reason)
@@ -66,7 +66,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
 
 
 def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
-    """Release flags, and record each in the audit log. After an error the outcome of all is recorded as unknown."""
+    """Release flags, and record each new release in the audit log; after an error, with an unknown outcome for all."""
     fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
     try:
         done = releases.release(flags)
@@ -79,9 +79,9 @@ def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_l
 
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
-    """Send an event for each of these items that a stored article repeats and its verdict does not name.
+    """Send an event for each version in force and each of these items that it repeats and its verdict does not name.
 
-    Write the events to standard output, too.
+    Versions without a verdict are left out. The events are written to standard output, too.
     """
     with TopicEventWriter.opened(config) as events:
         if not yes and not _confirm(_preview(config, items, denied_articles), "Events to send", "Send them?"):
@@ -125,7 +125,10 @@ def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Itera
 
 @dataclass(slots=True)
 class _Preview:
-    """The number of articles to act on, the ids of the first, and the number that an earlier run released."""
+    """The number of releases to make or events to send, and the ids of the articles of the first ones.
+
+    ``already_released`` counts the articles that an earlier run released.
+    """
 
     count: int = 0
     already_released: int = 0

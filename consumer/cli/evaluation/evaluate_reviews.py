@@ -54,9 +54,10 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def evaluate_reviewed(config: Config, reviews: Path, precision: float, plot_file: Path | None, *, json: bool) -> None:
-    """Read the reviews and print their evaluation.
+    """Read the reviews, print their evaluation, and plot it if ``plot_file`` is given.
 
-    Raises ``SourceError`` if the reviews cannot be read, and ``ConfigError`` if they cannot be evaluated.
+    Raises ``SourceError`` if the reviews cannot be read, ``ConfigError`` if they cannot be evaluated, and ``SinkError``
+    if the results cannot be written.
     """
     settings = judge_settings(config, lexicon_of(config))
     if not settings.verify:
@@ -162,7 +163,7 @@ def _advice(figures: ReviewFigures, point: ReviewPoint) -> str:
 
 
 def _profile_advice(figures: ReviewFigures, reached: ProfileThreshold) -> str:
-    """Return a sentence on the profile to set instead of a threshold that reaches the threshold of the profile."""
+    """Return sentences on a profile that the advised threshold reaches: the user can set this profile instead."""
     setting = f'profile = "{reached.name}"'
     profile = f"That reaches the profile {reached.name} ({reached.similarity_min:g})"
     if reached.similarity_min < figures.now:

@@ -22,7 +22,7 @@ _PAIR_BYTES_MAX: Final = 1 << 16
 
 
 def lines_of(path: Path) -> Iterator[PairsLine]:
-    """Yield the lines of a file that are not blank. Raises ``SourceError`` if the file cannot be read to its end."""
+    """Yield the lines of a file that are not blank. Raises ``SourceError`` if the file or a line cannot be read."""
     with closing(FileSource(path, ReadLimits(record_bytes_max=_PAIR_BYTES_MAX), Position())) as source:
         for batch in source.batches():
             for record in batch.records:

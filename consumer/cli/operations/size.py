@@ -90,7 +90,7 @@ def _options(config: Path | None, overrides: Sequence[str] | None) -> tuple[str,
 
 
 def _sizing(request: SizeRequest, sample: str | None, seconds: float | None) -> tuple[Sizing, Sources]:
-    """Return what the feed needs and the sources of the figures, after the requested measurements."""
+    """Measure as requested, and return the sizing of the feed and the sources of its figures."""
     measured = None if sample is None and seconds is None else _calibration(request, sample, seconds)
     notes: list[str] = []
     today = rfc3339(now_ms())[:_DATE_CHARS]

@@ -35,7 +35,10 @@ app.add_typer(store_secret.app, name="secret")
 WRONG_SHOWN_MAX = 50
 _MIB = 1 << 20
 PENDING_S = 3600
-"""Within this time, a batch in progress ends, and a source that is read again delivers its articles again."""
+"""Seconds after which an article without a verdict is no longer just pending.
+
+By then its batch has ended, or a source that is read again has delivered the article again.
+"""
 
 
 @app.command()

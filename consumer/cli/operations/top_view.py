@@ -28,9 +28,9 @@ _LONG_MS: Final = 10_000
 _BAR_CHARS_MIN: Final = 5
 _TITLE_CHARS_MAX: Final = 40
 _TITLE_CELLS_MIN: Final = 20
-"""With less space for titles, each flag takes two lines."""
+"""If there is less space for titles and they do not fit, each flag takes two lines."""
 _STATE_CELLS_MIN: Final = 30
-"""With less space for the state, each consumer takes two lines."""
+"""If there is less space for the states and they do not fit, each consumer takes two lines."""
 _GAP_CELLS: Final = 2
 _FIGURES: Final = ("articles/s", "dup.", "lag", "p50", "p99", "dead", "crowd", "errors", "parts")
 _FIGURES_BY_IMPORTANCE: Final = ("articles/s", "lag", "p99", "errors", "dead", "dup.", "p50", "parts", "crowd")
@@ -41,7 +41,10 @@ _INDENT: Final = "  "
 
 
 class StageTime(NamedTuple):
-    """The time of a stage: busy seconds per second, summed over all consumers, and the mean duration of one turn."""
+    """The time of a stage: busy seconds per second, summed over all consumers, and the mean of its measured durations.
+
+    A measured duration is that of one batch, or of one wait.
+    """
 
     stage: str
     busy: float

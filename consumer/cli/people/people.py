@@ -178,7 +178,10 @@ def _change(config: Config, action: str, name: str, change: Callable[[Any, Any, 
 
 
 def _read_password() -> str:
-    """Read a password. A terminal prompts for it twice and does not show it."""
+    """Return the password that the user types twice at hidden prompts, or else the first line of standard input.
+
+    Raises ``ConfigError`` if it is too short or too long.
+    """
     if sys.stdin.isatty():
         chosen_password = str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     else:

@@ -1,7 +1,7 @@
 """Generates ``docs/use/events.md``: ``python -m consumer.cli.reference.events > docs/use/events.md``.
 
-The examples come from the types and functions that make the events, and their members from the JSON Schemas. A test
-validates each example against its schema.
+Most examples are made by the types and functions that make the events. The descriptions of their members come from the
+JSON Schemas. A test validates each example against its schema.
 """
 
 import json
@@ -194,7 +194,8 @@ _EXPORTED: Final = ExportedTombstone(
 class EventExample:
     """An example of an event: its title, where events of this kind are written, and its bytes.
 
-    ``schema`` is the name of a file in ``docs/schemas``, and ``anchor`` that of a section of ``docs/use/formats.md``.
+    ``schema`` is the name of a schema in ``docs/schemas``. ``anchor`` is the anchor of a section of
+    ``docs/use/formats.md``, or "" if there is none.
     """
 
     title: str

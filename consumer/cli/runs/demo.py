@@ -75,7 +75,7 @@ class _EndOfFeed(StopSignal):
 
 
 class _Reminder:
-    """Prints where to look at flags: at the start, before the address scrolls away, and at the end of the feed."""
+    """Prints where to look at flags: at the start, when the address may have scrolled away, and at the end."""
 
     def __init__(self, console: Console, stopping: StopSignal) -> None:
         self._console = console
@@ -96,9 +96,9 @@ class _Reminder:
             self._print()
 
     def announce_end(self) -> None:
-        """Print once that the demo remains open.
+        """Print on the first call that the demo remains open.
 
-        Called again after each later batch, which other clients sent. If flags were printed since, print the address.
+        Later calls follow batches from other clients. They print the address if flags were printed in between.
         """
         if self._stopping.requested():
             return
@@ -126,7 +126,7 @@ class _Watcher:
         self.dead_letters = 0
 
     def listen(self, hooks: Hooks) -> None:
-        """Follow commits from now on. Flags are printed only after ``store`` is set, because it has their titles."""
+        """Follow commits from now on. Flags are printed once ``store`` is set, because the store has their titles."""
         hooks.on(BatchCommitted, self._committed)
 
     def _committed(self, batch: BatchCommitted) -> None:
@@ -191,10 +191,10 @@ def demo(
 def _demo_config(
     config: Path | None, defaults: Sequence[str], overrides: Sequence[str], banks: Path | None, **flags: str
 ) -> Config:
-    """Return the configuration, with near misses and banks.
+    """Return the configuration, with near misses and the file of ``banks``.
 
-    Plain SimHash refuses both. Banks are also left out without a file of ``banks``, if the configuration names other
-    banks, or if it has workers, which may be processes that know no banks.
+    Both are left out with plain SimHash, which refuses them. The banks are also left out if ``banks`` is None, if the
+    configuration names other banks, or if it has workers, which may be processes that know no banks.
     """
     chosen = command_config(config, [*defaults, *overrides], **flags)
     if not chosen.judge.verify:

@@ -31,8 +31,9 @@ class DemoFeed:
     """A feed that sends the records of ``source`` to a topic at ``rate`` records a second, and reports the end.
 
     ``destination`` is the address of the brokers and the topic. All records go to one partition, so that they are
-    judged in the order of the feed. ``on_finished`` is called, from any thread, when every record is sent and has a
-    verdict or dead letter, and again after each later answer. It is also called if sending fails.
+    judged in the order of the feed. ``on_finished`` is called, from any thread, once all records are sent and at least
+    as many records of the topic have a verdict or dead letter, and again after each later answer. It is also called if
+    sending fails.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class DemoFeed:
     def start(self, ready: Callable[[], bool]) -> None:
         """Start a thread that sends records once ``ready`` returns True.
 
-        Records that were sent earlier would pile up, and then be judged in a burst.
+        Records sent before that would pile up, and then be judged in a burst.
         """
         self._thread = threading.Thread(target=self._run, args=(ready,), name="demo-feed", daemon=True)
         self._thread.start()

@@ -23,7 +23,7 @@ _HELP = {
 
 
 class FeedReport:
-    """Counts of dead letters by reason, of times that cannot be read or were replaced, and of markup without text."""
+    """Counts of dead letters by reason, of times that were unreadable or replaced, and of markup without text."""
 
     def __init__(self) -> None:
         self.reasons: Counter[str] = Counter()
