@@ -51,5 +51,5 @@ def holds_secrets(name: str) -> bool:
 
 
 def _toml(value: object) -> str:
-    """Return a value as TOML: as JSON, except for the one control character that JSON does not escape."""
+    """Return a value as TOML: as JSON, but with DEL escaped, which TOML requires and JSON does not."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

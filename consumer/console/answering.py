@@ -61,10 +61,10 @@ _ALLOWED_ROLES: Final[Mapping[Role, frozenset[Role]]] = {
 class Route:
     """A path that people with this role may request. ``answer`` runs in a thread and may wait for the database.
 
-    Admins may also request the paths of reviewers. The origin and the token of a POST are checked first, so that only
-    forms of this console are accepted. ``of_banks``: the banks' thread answers. ``is_use``: a request keeps its session
-    alive; False for requests that pages send on their own. ``form_bytes_max`` applies only to people who are signed in;
-    others may send at most ``FORM_BYTES_MAX``.
+    Admins may also request the paths of reviewers. The origin and the token of a POST are checked before ``answer`` is
+    called, so that only forms of this console are accepted. ``of_banks``: the banks' thread answers. ``is_use``: a
+    request keeps its session alive; False for requests that pages send on their own. ``form_bytes_max`` applies only to
+    people who are signed in; others may send at most ``FORM_BYTES_MAX``.
     """
 
     method: Method
@@ -222,7 +222,7 @@ class RouteEndpoint:
     def _answer_in_thread(
         self, request: Request, route: Route | OpenRoute, visit: Visit, sender: RequestSender, fault: PageError | None
     ) -> _PreparedAnswer:
-        """Answer in a thread. All errors, and ``fault``, become pages in the person's language."""
+        """Answer in a thread. All errors, and ``fault``, become pages, in the person's language once it is known."""
         answer: _PreparedAnswer
         try:
             person = self._console.authentication.person(sender, is_use=not isinstance(route, Route) or route.is_use)

@@ -83,7 +83,7 @@ def _network(text: str) -> _Network:
 
 
 class RequestSender(NamedTuple):
-    """The sender of a request. ``names`` has the names that a proxy sent, or None without such a header."""
+    """The sender of a request. ``names`` has the names that a trusted proxy sent, or is None if it sent none."""
 
     address: str
     secret: str | None
@@ -115,8 +115,9 @@ class SessionAuthentication:
     def person(self, sender: RequestSender, *, is_use: bool = True) -> Person | None:
         """Return the person, or None if nobody is signed in. With ``is_use``, the request keeps the session alive.
 
-        Raises ``PageError`` for a name from a proxy, or that of the fixed person, if the name is invalid, if it differs
-        from an account's name only in case, or if its account is disabled. Raises ``DatabaseUnavailable``.
+        Raises ``PageError`` if a proxy sent several names or an invalid one. Also raises it if the name from a proxy,
+        or of the fixed person, differs from an account's only in case, or if its account is disabled. Raises
+        ``DatabaseUnavailable``.
         """
         if self._fixed_person is not None:
             return self._trusted_person(self._fixed_person, "admin", sender.address)

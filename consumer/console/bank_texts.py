@@ -49,7 +49,7 @@ class BankTexts:
     def known(self, opened: ComparableStore, banks: Banks | None, *, has_banks: bool) -> KnownItems:
         """Return the items of these banks; ``banks`` is None if they have not been read yet.
 
-        ``has_banks`` says whether the console has banks.
+        ``has_banks`` says whether the console has banks. Raises the error of a failed preparation.
         """
         if not has_banks:
             return KnownItems(None, "no banks")

@@ -85,8 +85,8 @@ class SetupWarnings(NamedTuple):
     ``was_read_before``: the group has read flags, but the database has none. ``missing_articles_of``: how many of the
     latest flags were checked, if the store has no article of any of them; otherwise 0. ``unwritable``: a path that
     releases need but this process cannot write to, or None. ``sink``: why an empty queue may remain empty.
-    ``needs_update``: intake waits at an event of a newer version. ``unsent_reason``: why story and flood events wait,
-    or "" if they do not.
+    ``needs_update``: an intake waits at an event of a newer version. ``unsent_reason``: why story and flood events
+    wait, or "" if they do not.
     """
 
     was_read_before: bool = False

@@ -32,9 +32,9 @@ class FormPages:
     def address(self, request: Request) -> str | None:
         """Return the address of the page that sent a request, or None if no link to it is possible or needed.
 
-        None is returned if the browser names no address of this console or a very long one, if the page is the queue,
-        or if a GET requests the page itself. A page that answered a form has no address of its own; the address of the
-        page above it is returned instead.
+        None is returned if the browser names no address of this console or a very long one, if the page is the queue
+        without a query, or if a GET requests the page itself. A page that answered a form has no address of its own;
+        the address of the page above it is returned instead.
         """
         try:
             parts = urlsplit(request.headers.get("referer", ""))

@@ -15,7 +15,8 @@ ITEMS_MAX: Final = 20
 class MentionedItem(NamedTuple):
     """An item that an article repeats.
 
-    ``item`` is None if the banks no longer have it, or this console does not read the banks.
+    ``item`` is None if the banks no longer have it, or if this console does not read the banks or has not yet read
+    them.
     """
 
     mention: Mention
@@ -28,7 +29,7 @@ class MentionedItem(NamedTuple):
 
     @property
     def view(self) -> ArticleView | None:
-        """The item as an article view, to be shown in place of an earlier article."""
+        """The item as an article view, to be shown in place of an earlier article, or None without an item."""
         item = self.item
         return None if item is None else ArticleView(
             id=item.item, version="", title=item.title, source=item.bank, url="", lang=item.lang, arrived_ms=0,

@@ -40,7 +40,7 @@ class CachedResult(Generic[Found]):
     def latest(self, wait_s: float) -> Found | None:
         """Return the latest result after waiting up to ``wait_s`` for a new one; None if there is none yet.
 
-        As long as there has never been a result, raises the error of the computation that failed last.
+        If there has never been a result and the last computation has failed, its error is raised.
         """
         with self._changed:
             if self._thread is None and not self._is_closed and time.monotonic() >= self._due_s:

@@ -2,7 +2,7 @@
 
 Only whole lines are read. The position is stored with the events, so that no event is lost or stored twice. A resumed
 run truncates its sink and writes different lines, and somebody may replace the file. So each position is stored as a
-mark: with a digest of the bytes before it. Reading continues at the latest mark that still matches the file.
+mark, which includes a digest of the bytes before it. Reading continues at the latest mark that still matches the file.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ log = logging.getLogger("dupwatch")
 CHUNK_BYTES: Final = 1 << 20
 """The size of one read in bytes. Its complete lines form one batch, or several if they are too many for one."""
 TAIL_BYTES: Final = 4_096
-"""The maximum number of bytes before a position that its mark digests: several events with ids, versions and times."""
+"""The maximum number of bytes before a position that its mark digests. They hold several events, so digests differ."""
 MARKS_MAX: Final = 4
 """The maximum number of marks of a file. A file that matches none of its marks is read from the beginning."""
 MARKS_APART_BYTES: Final = 1 << 20
-"""The minimum distance between marks other than the latest. A batch that a resumed run may cut off is shorter."""
+"""The minimum distance between marks other than the latest. It is usually more than a resumed run cuts off."""
 
 
 _EMPTY_DIGEST: Final = hashlib.sha256().hexdigest()

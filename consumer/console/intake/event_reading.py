@@ -107,7 +107,8 @@ def read_repeats_of_ended(
 ) -> list[Verdict]:
     """Return the verdicts in records whose articles may repeat an ended article, otherwise like ``read_verdicts``.
 
-    Other verdicts, which are most of a feed, are only counted, without decoding.
+    An ended article has been retracted or replaced. Other verdicts, which are most of a feed, are only counted, without
+    decoding.
     """
     chosen = [record for record in records if not _repeats_no_ended_article(record)]
     found = list(_read_events(chosen, _FLAGS, report, place_of))

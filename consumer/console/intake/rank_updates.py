@@ -31,7 +31,7 @@ class RankUpdates:
         self._is_configured = False
 
     def work(self) -> bool:
-        """Update some stories, and return whether there may be more. Raises ``DatabaseUnavailable``."""
+        """Update some stories, and return whether more may be updated now. Raises ``DatabaseUnavailable``."""
         if not self._is_configured:
             changed = self._database.write(lambda c: configure_ranks(c, self._authority, self._now_ms()))
             if changed:

@@ -101,7 +101,7 @@ class ReleaseSender:
         self._failures: Counter[int] = Counter()
 
     def work(self) -> bool:
-        """Send due releases, and return whether there may be more. Raises the port's and the database's errors."""
+        """Send due releases, and return whether more may be sent now. Raises the port's and the database's errors."""
         with self._progress.at_work():
             # Another console may carry out the releases, or this one once it can write.
             return self._parts.unwritable() is None and self._send_releases()
@@ -120,7 +120,7 @@ class ReleaseSender:
         return self._is_full
 
     def _send_next(self) -> None:
-        """Send the claimed releases together. After an error, send one at a time: only failing ones wait."""
+        """Send the claimed releases together. After an error, send one at a time, so that only failing ones wait."""
         dues = [self._claimed.popleft() for _ in range(1 if self._singles_left else len(self._claimed))]
         self._singles_left = max(0, self._singles_left - 1)
         try:

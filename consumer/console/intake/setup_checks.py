@@ -20,7 +20,7 @@ from storage.files import opened_regular_file
 log = logging.getLogger("dupwatch")
 
 CHECK_S: Final = 30.0
-"""The seconds between two checks that the store has articles of the latest flags."""
+"""The seconds between two checks of whether the store has articles of the latest flags."""
 CHECKED_FLAGS_MAX: Final = 50
 """The maximum number of flags whose articles are checked, latest first."""
 _HEAD_BYTES: Final = 256
@@ -43,7 +43,7 @@ class SetupChecks:
     """Checks of the setup, run by two threads, and their latest results.
 
     ``sink`` is the topic or the file of the flags. ``store_url`` is for the log. ``clock_s`` is monotonic.
-    ``unwritable`` returns a path that this process cannot write to, so that releases wait, or None.
+    ``unwritable`` returns a path that releases need but this process cannot write to, or None.
     """
 
     def __init__(

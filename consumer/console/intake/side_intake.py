@@ -72,6 +72,7 @@ class SideIntake(BatchIntake[Event]):
             note(connection)
             return self._side.add(connection, events, self._clock())
 
-        # Most batches of verdicts have no entries of this kind. They need no transaction: ``note`` stores nothing.
+        # Most batches of verdicts have no entries of this kind. They need no transaction: for topics, ``note`` stores
+        # nothing.
         new = self.retry(proceed).call(lambda: self._database.write(store)) if events else 0
         self.report_taken({self._side.kind: new, "known": len(events) - new})

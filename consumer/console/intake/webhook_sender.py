@@ -37,9 +37,9 @@ LEASE_S: Final = 60.0
 LOOK_S: Final = 1.0
 """The pause between two searches for due deliveries."""
 PAUSE_S: Final = 0.5
-"""The pause of a webhook after its first failure. Each further failure doubles it."""
+"""The pause of a webhook after its first failure, to spare a receiver that is down. Each further failure doubles it."""
 PAUSE_MAX_S: Final = 30.0
-"""The longest pause of a failing webhook, to spare a receiver that is down. The receiver may ask for a longer one."""
+"""The longest pause of a failing webhook, unless the receiver asks for a longer one."""
 _END_S: Final = 2.0
 """How long ``close`` waits for attempts. Attempts that take longer are repeated after their claims have expired."""
 _TIDY_S: Final = 60.0

@@ -25,7 +25,7 @@ def show_account(visit: SignedInVisit) -> Response:
 
 
 def change_language(visit: SignedInVisit) -> Response:
-    """Choose a language, or leave it to the browser."""
+    """Choose a language, or leave it to ``console.language`` and the browser."""
     language = visit.form.text("language")
     if language and language not in CODES:
         raise PageError(HTTPStatus.BAD_REQUEST, N_("The console does not have this language."))

@@ -107,7 +107,7 @@ def show_audit(visit: SignedInVisit) -> Response:
 
 
 def export(visit: SignedInVisit) -> StreamedResponse:
-    """Send all entries that match as CSV, latest first."""
+    """Send all matching entries as CSV, latest first."""
     filters = _filters(visit)
     filtered_by = urlencode(_pairs({name: visit.query.text(name) for name in _FIELDS}))
 
@@ -136,7 +136,7 @@ def _filters(visit: SignedInVisit) -> AuditFilters:
 
 
 def _day(visit: SignedInVisit, name: str) -> int | None:
-    """Return the beginning of a day in UTC, in milliseconds. Raises ``PageError``."""
+    """Return the beginning of a day in UTC, in milliseconds, or None for an empty field. Raises ``PageError``."""
     value = visit.query.text(name)
     if not value:
         return None

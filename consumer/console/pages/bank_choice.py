@@ -25,8 +25,9 @@ _NOTICES: Final[Mapping[str, str]] = {
 class BankChoice(NamedTuple):
     """The banks that a page offers.
 
-    ``banks`` are the banks that the person may add to, or None if the banks have not been read yet. ``chosen`` is
-    the bank to which a text was just added; ``notice`` and ``href`` describe it. They are "" if no text was added.
+    ``banks`` are the banks that the person may add to, or None if the banks have not been read yet. ``chosen`` is the
+    bank in the form that was just sent, ``notice`` says what was done, and ``href`` is the path of the item. They are
+    "" if no such form was sent.
     """
 
     banks: tuple[Bank, ...] | None

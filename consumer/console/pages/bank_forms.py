@@ -1,7 +1,7 @@
 """Reads forms about banks, checks permissions, and makes and records changes.
 
 A form that edits a bank, or edits, confirms or removes an item, is refused if somebody has changed the bank or the item
-since the page was rendered. A form that removes a bank is refused if its number of items has changed.
+since the page was rendered. A form that removes a bank is refused if the bank's number of items has changed.
 """
 
 import logging
@@ -224,7 +224,7 @@ def similarity_in(form: Fields, *, allows: bool) -> float | None:
 
 
 def until_in(form: Fields, before: str | None = None) -> str | None:
-    """Return when an item ends, or None if it never ends. Times without a zone are in UTC. Raises ``PageError``.
+    """Return when the item in a form ends, or None for never. Times without a zone are in UTC. Raises ``PageError``.
 
     A value equal to ``before`` is returned unchanged.
     """

@@ -70,7 +70,7 @@ _NOTICES: Final = {
 
 
 class ItemRow(NamedTuple):
-    """An item, the time of its last change, and whether it has ended."""
+    """An item, the time of its last change (None if unknown), and whether it has ended."""
 
     item: BankItem
     changed_ms: int | None
@@ -78,7 +78,7 @@ class ItemRow(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """The item that was added. If ``is_new`` is False, it is the item that already had the text."""
+    """The item that was added, or if ``is_new`` is False, the item that already had the text."""
 
     item: BankItem
     is_new: bool

@@ -21,7 +21,7 @@ GONE_FIELD: Final = "gone"
 
 @dataclass(frozen=True, slots=True)
 class DecisionNotice:
-    """A decision that was just made. ``releases``: the articles count as unique. ``left_ms``: the time left to undo it.
+    """A decision of this person. ``releases``: the articles count as unique. ``left_ms``: the time left to undo it.
 
     ``is_superseded``: a later decision replaced it.
     """
@@ -63,9 +63,9 @@ def review_notice(visit: SignedInVisit, connection: Connection, review_id: int) 
 def bulk_decision_notice(
     visit: SignedInVisit, connection: Connection, story_id: int | None, undo_path: str
 ) -> DecisionNotice | None:
-    """Return the notice for the decision about several flags in the query, or None without one.
+    """Return the notice for the query's decision about several flags, or None without one.
 
-    If ``story_id`` is given, only flags of this story count.
+    Only decisions of this person count and, if ``story_id`` is given, only flags of this story.
     """
     if not visit.query.text(DECIDED_AT_FIELD):
         return None

@@ -172,7 +172,7 @@ def _read_requested(visit: SignedInVisit, connection: Connection) -> FlagRow:
 
 
 def _items(context: ConsoleContext, connection: Connection, flag: FlagRow) -> Sequence[MentionedItem]:
-    """Return the bank items that an entry names. Entries with an original name none."""
+    """Return the bank items that an entry names. An entry that has an original does not name items."""
     if RULES[flag.kind].has_original:
         return ()
     return mentioned_items(context, connection, [flag.flag_id]).get(flag.flag_id, ())
@@ -181,7 +181,7 @@ def _items(context: ConsoleContext, connection: Connection, flag: FlagRow) -> Se
 def _undoable_decision(
     visit: SignedInVisit, connection: Connection, history: Sequence[DiscussionEntry]
 ) -> DecisionNotice | None:
-    """Return this person's decision about the flag while it can be undone, else None."""
+    """Return the last decision about the flag if this person made it and can undo it, else None."""
     last = [entry for entry in history if entry.decision is not None and entry.undone_ms is None][-1:]
     notice = review_notice(visit, connection, last[0].entry_id) if last else None
     return notice if notice is not None and notice.can_be_undone else None
@@ -203,7 +203,7 @@ def _muted(visit: SignedInVisit, connection: Connection, flag: FlagRow) -> Stand
 class FlagHistoryEntry(NamedTuple):
     """A decision or a note in the history of a flag. ``outcome`` says what became of it, or is "".
 
-    ``standing`` is the decision if it was made by a standing decision of the person, else None.
+    ``standing`` is the decision if a standing decision of the person made it, else None.
     """
 
     name: str

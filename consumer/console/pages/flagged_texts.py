@@ -1,4 +1,4 @@
-"""Adds the text of an article to a bank: a flagged or reported one, the earlier one, or the original of a story."""
+"""Adds the text of an article to a bank, for the pages of flags, reports and stories."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

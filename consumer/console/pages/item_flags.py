@@ -30,7 +30,7 @@ class ItemFlags(NamedTuple):
 
 
 def flags_naming(visit: SignedInVisit, item: BankItem) -> ItemFlags:
-    """Return those of the latest flags whose verdicts say that one of the two articles repeats an item.
+    """Return the flags, among the latest, for which a verdict says that one of the two articles repeats an item.
 
     A verdict only names items that the banks had when the article arrived.
     """

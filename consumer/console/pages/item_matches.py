@@ -54,7 +54,7 @@ class _RequestedItem(NamedTuple):
 class _OpenFlags(NamedTuple):
     """Open flags whose articles repeat an item, out of ``compared_count`` flags.
 
-    ``is_limited``: a limit excluded other flags.
+    ``is_limited``: a limit may have excluded other flags.
     """
 
     flags: tuple[FlagRow, ...]
@@ -117,7 +117,7 @@ def release(visit: SignedInVisit) -> Response:
 
 
 def undo(visit: SignedInVisit) -> Response:
-    """Undo a release that an item was the reason for."""
+    """Undo a release whose reason was an item."""
     at_ms = undo_at(visit, None)
     path = item_path(visit.path_parameters["bank"], visit.path_parameters["item"])
     return visit.redirect(f"{path}/matches", **{DECIDED_AT_FIELD: at_ms})
@@ -138,7 +138,7 @@ def _path(chosen: _RequestedItem) -> str:
 
 
 def _item_matches(visit: SignedInVisit, chosen: _RequestedItem) -> ItemMatches | None:
-    """Return the kept articles that repeat an item, or None if nothing is compared with it now."""
+    """Return the kept articles that repeat an item, or None if articles are not compared with it now."""
     return visit.context.matches.find_kept(chosen.banks) if chosen.is_active else None
 
 

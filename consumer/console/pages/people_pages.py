@@ -77,7 +77,7 @@ _NOTICES: Final = {
 def _with_password(visit: SignedInVisit, work: Callable[[Connection], Person], password: str) -> Response:
     """Run a change that sets a password, and show the password once.
 
-    The list of people is read in the same transaction, since a failure after it would lose the password.
+    The list of people is read in the same transaction, since a failure after the change would lose the password.
     """
 
     def change_and_list(connection: Connection) -> tuple[Person, list[Person]]:

@@ -113,6 +113,6 @@ def _share(query: Fields, name: str) -> float | None:
 
 
 def _day_ms(query: Fields, name: str, *, days: int) -> int | None:
-    """Return the beginning of the UTC day that is ``days`` after the one in a field, in milliseconds."""
+    """Return when the UTC day ``days`` after the one in a field begins, in milliseconds; None for an empty field."""
     day = query.day(name, later_days=days)
     return None if day is None else day_begins_ms(day)

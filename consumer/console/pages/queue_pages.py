@@ -205,7 +205,7 @@ def show_changes(visit: SignedInVisit) -> Response:
 
 
 def _new_flags(connection: Connection, filters: Filters, after_flag: int) -> Count:
-    """Return how many flags arrived after the flag ``after_flag``; 0 on pages of another state than open."""
+    """Return how many flags arrived after the flag ``after_flag``; 0 unless the page is for open or all flags."""
     return Count(0) if filters.state not in {None, "open"} else queue.count_new(connection, filters, after_flag)
 
 
@@ -233,7 +233,7 @@ def _source_suggestions(connection: Connection, selection: QueueSelection) -> li
 def _similar_sources(
     connection: Connection, selection: QueueSelection, given: str, field: str, **changed: str
 ) -> list[tuple[str, str]]:
-    """Return sources similar to the value of the field ``given``, with links that put them into ``field``."""
+    """Return sources whose names contain the field ``given``, with links that put them into ``field``."""
     similar = queue.similar_sources(connection, selection.field(given), SIMILAR_SOURCES_MAX)
     return [(each, f"/?{selection.with_fields(**changed, **{field: each})}") for each in similar]
 

@@ -59,9 +59,9 @@ def articles_of(
     others: Iterable[VersionKey] = (),
     known: Mapping[VersionKey, ArticleView] = MappingProxyType({}),
 ) -> ArticleLookUp:
-    """Read both articles of each flag, and others. Without ``bodies``, only read the beginnings of untitled texts.
+    """Read both articles of each flag, and others. Without ``bodies``, only articles without a title get a text.
 
-    Articles in ``known`` are not read again.
+    This text is cut to its beginning, which pages show instead of a title. Articles in ``known`` are not read again.
     """
     named = [
         pair for flag in flags for pair in ((flag.article_id, flag.version), (flag.original_id, flag.original_version))

@@ -42,7 +42,7 @@ _DEFAULT_SPAN: Final = "24h"
 
 
 class StoryLine(NamedTuple):
-    """A story in a list; ``step`` is the length of its bar. ``copies_in_span`` is None in the list of the largest."""
+    """A story in a list; ``step`` is the length of its bar. ``copies_in_span`` is None among the largest."""
 
     story: Story
     preferred: PreferredLine

@@ -1,7 +1,7 @@
 """Compares two texts. Splits both into marked pieces, to show side by side, in parts that fit on a page.
 
-Characters that verdicts treat as the same, such as full-width letters and capitals, do not differ. Each text is shown
-as it was written.
+Characters that verdicts treat as the same do not differ, such as full-width and half-width letters, or capital and
+small ones. Each text is shown as it was written.
 
 Only the first ``COMPARED_CHARS_MAX`` characters of each text are compared, so that a page takes well under a second;
 the rest is shown unmarked. A part shows at most ``PART_CHARS_MAX`` characters of each.

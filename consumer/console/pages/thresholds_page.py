@@ -84,8 +84,8 @@ class ChartStrip(NamedTuple):
 class ThresholdChart(NamedTuple):
     """The chart. ``now`` is the position of the configured threshold, ``reviewers`` that of the reviewers' line.
 
-    Values with an interval of more than half their scale are left out: ``reviewers`` is None then, and ``is_whole`` is
-    False if points of a rate are missing.
+    Values with an interval of more than half their scale are left out. ``reviewers`` is None if the line is left out,
+    and ``is_whole`` is False if points of a rate are.
     """
 
     width: int
@@ -183,10 +183,10 @@ class ProfileAdvice(NamedTuple):
 
 
 class ThresholdChange(NamedTuple):
-    """Another threshold. ``toml`` configures it, or is "" because a rule cannot make one source less strict.
+    """Another threshold. ``toml`` configures it, or is "" if it is for one source and below the store's threshold.
 
-    ``flags_gained`` and ``flags_lost`` are None without such flags. ``profile`` is the profile that the threshold
-    reaches, if any.
+    A rule cannot set such a threshold. ``flags_gained`` and ``flags_lost`` are None without such flags. ``profile`` is
+    the profile that the threshold reaches, if any.
     """
 
     point: ReviewPoint

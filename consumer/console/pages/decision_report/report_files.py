@@ -42,7 +42,7 @@ def _streamed_response(
     days = days_in(visit.query, visit.context.now_ms())
 
     def piece(last: str | None) -> tuple[bytes, str | None]:
-        """Return the lines of the day after ``last``, and that day, or None if it is the last one."""
+        """Return the lines of the day after ``last`` (None: the first day), and that day, or None if it is the last."""
         day = days.first if last is None else date.fromisoformat(last) + timedelta(days=1)
         with visit.context.database.read_connection() as connection:
             lines = lines_of_day(connection, day_begins_ms(day))

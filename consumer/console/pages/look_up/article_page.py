@@ -58,7 +58,7 @@ class QuotedPart(NamedTuple):
 
 
 class ArticleDetails(NamedTuple):
-    """The details of a stored version. ``text`` is part ``part`` of ``parts`` of its text."""
+    """The details of a stored version. Its text has ``parts`` parts; ``text`` is number ``part``, counted from 1."""
 
     view: ArticleView
     verdict: Verdict | None

@@ -17,7 +17,7 @@ class PairSide(NamedTuple):
 
 
 class PairTexts(NamedTuple):
-    """Both articles with one part of their texts: ``number`` of ``parts``.
+    """Both articles with one part of their texts: part ``number`` of ``parts`` parts.
 
     ``is_compared``, ``is_equal`` and ``is_same_folded`` are as in ``PartComparison``.
     """

@@ -1,4 +1,4 @@
-"""Reads ids and pasted texts from forms, with the limits and the checks of a feed's articles."""
+"""Reads pasted texts from forms, and checks texts and ids as those of a feed's articles are checked."""
 
 import uuid
 from http import HTTPStatus

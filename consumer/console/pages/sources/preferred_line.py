@@ -25,7 +25,7 @@ class PreferredLine(NamedTuple):
 
 
 class PreferredMembers(NamedTuple):
-    """The preferred members of some stories, and the number of sources of each."""
+    """The preferred members of some stories, and the number of sources of each story, by story id."""
 
     members: Mapping[int, RankedMember]
     sources: Mapping[int, Count]

@@ -1,4 +1,4 @@
-"""The part of a story's page about further copies: its standing decision, and allow items with its text."""
+"""The part of a story's page about further copies: the standing decision, and allow items made from the original."""
 
 from typing import NamedTuple
 

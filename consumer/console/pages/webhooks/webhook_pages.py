@@ -1,4 +1,4 @@
-"""The pages on which admins manage webhooks. Reviewers see the list with the result of the last attempt."""
+"""The pages on which admins manage webhooks. Reviewers only see the list, with the status of the last attempts."""
 
 import json
 import secrets
