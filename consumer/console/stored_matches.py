@@ -64,7 +64,7 @@ class ItemMatches(NamedTuple):
 class TextMatches(NamedTuple):
     """The articles and items that a text would repeat if it arrived now, with the store's settings.
 
-    ``banks`` says whether the text was also compared with the banks.
+    ``banks`` says whether the text was also compared with the banks, or why not.
     """
 
     queried: QueriedText

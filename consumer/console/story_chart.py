@@ -103,10 +103,12 @@ def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
 
 
 def _length_ms(from_ms: int, to_ms: int, most: int) -> int:
-    """Return the shortest length that divides the span, both ends included, into at most ``most`` intervals."""
+    """Return the shortest of ``_LENGTHS_S`` that divides the span, both ends included, into at most ``most`` intervals.
+
+    A span of decades gets a multiple of the longest length instead, and may take one interval more.
+    """
     lengths = (length_s * MS_PER_S for length_s in _LENGTHS_S)
     fitting = (length for length in lengths if to_ms // length - from_ms // length < most)
-    # For spans of decades.
     return next(fitting, _LENGTHS_S[-1] * MS_PER_S * ((to_ms - from_ms) // (_LENGTHS_S[-1] * MS_PER_S * most) + 1))
 
 

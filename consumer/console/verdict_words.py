@@ -27,7 +27,7 @@ def reasons(
     verdict: Verdict | None,
     mentions: Sequence[Mention] = (),
 ) -> list[str]:
-    """Return the reasons why an entry is in the queue; ``verdict`` is None if the store no longer has it."""
+    """Return the reasons why an entry is in the queue; ``verdict`` is None if the store no longer has the article."""
     ended = None if verdict is None or flag.kind != "ended_before" else verdict.ended_before
     if mentions:
         sentences = [_mention_sentence(language, mention) for mention in mentions[:_MENTIONS_MAX]]

@@ -52,7 +52,10 @@ class Fields:
         return list(self._values.get(name, ()))
 
     def text(self, name: str, chars_max: int = 2_000) -> str:
-        """Return a field stripped of spaces, or "" if it is missing. Raises ``PageError`` if it is too long."""
+        """Return a field without white space around it, or "" if it is missing. CRLF becomes a line feed.
+
+        Raises ``PageError`` if the field is too long.
+        """
         value = self._values.get(name, [""])[-1].strip().replace("\r\n", "\n")
         if len(value) > chars_max:
             message = N_("“%(field)s” has %(num)s characters; the limit is %(most)s.")
@@ -92,7 +95,10 @@ class Fields:
         return number
 
     def day(self, name: str, *, later_days: int = 0) -> date | None:
-        """Return a field as a date plus ``later_days``, or None if it is empty. Raises ``PageError``."""
+        """Return a field as a date plus ``later_days``, or None if it is empty.
+
+        Raises ``PageError`` unless it is a date.
+        """
         value = self.text(name)
         if not value:
             return None
@@ -169,7 +175,7 @@ class SignedInVisit(Visit):
         flag_id: int | None = None,
         why: str = "",
     ) -> None:
-        """Record an action of this person in the audit log, in the same transaction."""
+        """Record an action of this person in the audit log, in the transaction of ``connection``."""
         audit.add_entry(
             connection,
             at_ms=self.context.now_ms() if at_ms is None else at_ms,
@@ -208,7 +214,10 @@ def _not_a_number(name: str) -> PageError:
 
 
 async def received_form(request: Request, receive_s: float, bytes_max: int) -> bytes:
-    """Return the body of a POST. Raises ``PageError``, and ``ClientDisconnect`` if the client leaves."""
+    """Return the body of a POST. Raises ``ClientDisconnect`` if the client leaves.
+
+    Raises ``PageError`` if the body is not a form, is longer than ``bytes_max``, or takes longer than ``receive_s``.
+    """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != _TYPE:
         message = N_("The console cannot read this form: its content type must be %(type)s.")

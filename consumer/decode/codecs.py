@@ -24,7 +24,7 @@ class Codec(Compression):
     """A compression that can be read.
 
     ``decompress`` takes chunks of compressed bytes and the maximum number of bytes to yield at once. It works in
-    bounded memory, and raises ``BadRecord`` after the last byte that it could decompress: ``truncated_input`` if the
+    bounded memory, and raises ``BadRecord`` after the last chunk that it could decompress: ``truncated_input`` if the
     input ends early or cannot be decompressed, ``trailing_garbage`` if other data follows complete data.
     """
 

@@ -22,9 +22,9 @@ _SKIPPABLE_END: Final = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST: Final = range(0x50, 0x60)
 """A frame without content begins with one of these bytes, followed by ``_SKIPPABLE_END``."""
 WINDOW_BITS_MAX: Final = 27
-"""A window of 128 MB, the default limit of zstd. A decompressor keeps that much of its output in memory."""
+"""A window of 128 MB, the default limit of zstd. A decompressor keeps up to that much of its output in memory."""
 _PIECE_BYTES: Final = 4_096
-"""The size of input pieces. If a piece is damaged, all of its output is lost."""
+"""The size of the pieces of zstd input. If a piece is damaged, its output may be lost."""
 
 
 class CompressedFeed:
@@ -140,7 +140,7 @@ def _salvage(inflate: "zlib._Decompress", compressed: bytes) -> Iterator[bytes]:
 def unzstd(compressed: Iterator[bytes], chunk_bytes_max: int) -> Iterator[bytes]:
     """Yield the content of the frames of a zstd stream, at most ``chunk_bytes_max`` bytes at once.
 
-    Raises ``BadRecord`` after the last byte that it can decompress: ``truncated_input`` if the stream ends early, is
+    Raises ``BadRecord`` after the last chunk that it can decompress: ``truncated_input`` if the stream ends early, is
     damaged, or needs a larger window or a dictionary; ``trailing_garbage`` if other data stands at the beginning or
     after a complete frame.
     """

@@ -71,9 +71,9 @@ def encoding_named(name: str) -> Encoding:
 
 
 def _contains_ascii(name: str) -> bool:
-    """Return whether each byte below 128 is its ASCII character, and no other byte is one.
+    """Return whether each byte below 128 stands for its ASCII character, and no other byte stands for one.
 
-    Raises ``LookupError`` if the codec is not for texts.
+    Raises ``LookupError`` if the codec does not decode to text.
     """
     if name in _NOT_FOR_TEXTS:
         return False

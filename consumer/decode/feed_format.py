@@ -261,7 +261,7 @@ def likely_names(field: str, paths: Iterable[str]) -> list[str]:
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """Return the paths of members that are texts or numbers, also one level down; or all names if no member is."""
+    """Return the paths of texts and numbers, and of texts and integers one level down; all names if there are none."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()

@@ -66,7 +66,7 @@ def _of_number(number: float, unit: Unit) -> float | TimeFault:
 
 
 def _recognise_unit(number: float) -> Unit | TimeFault:
-    """Return the unit of a number if only one is possible.
+    """Return the unit of a number if only one is possible, or else the fault.
 
     Finer units are recognised only for times from 1978 to 2286. Numbers for earlier times could also be later times in
     the next coarser unit.

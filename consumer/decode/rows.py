@@ -21,7 +21,7 @@ _QUOTED: Final = re.compile(r'"(?:[^"]++|"")*+')
 
 
 def parse_row(data: bytes, table: TableLayout) -> dict[str, str]:
-    """Parse a row into its cells by the names of their columns; cells without a name are left out.
+    """Parse a row into its cells by the names of their columns; columns without a name are left out.
 
     Raises only ``BadRecord``.
     """

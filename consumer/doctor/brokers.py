@@ -86,7 +86,7 @@ class NewestMessage(NamedTuple):
 
 
 class Brokers:
-    """Read-only requests to one cluster. All methods raise ``KafkaException`` if a request fails.
+    """Read-only requests to one cluster. If a request fails, methods except ``cluster`` raise ``KafkaException``.
 
     Call ``cluster`` first: it reads the metadata that the other methods use.
     """

@@ -120,7 +120,7 @@ class _Kafka:
             self._clients[place.brokers] = cache(partial(self._client, place))
 
     def checks(self) -> Iterator[DoctorCheck]:
-        """Yield the checks in order. All others need the check of their brokers."""
+        """Yield the checks in order. The checks of topics, the group and clocks need the check of their brokers."""
         yield DoctorCheck(_BROKERS, self._check_source_brokers)
         yield DoctorCheck("topics of articles", self._check_sources, _BROKERS)
         yield DoctorCheck("group", self._check_group, _BROKERS)
@@ -215,7 +215,7 @@ def own_addresses() -> set[str]:
 
 
 def check_settings(config: Config, settings: Callable[[], JudgeSettings]) -> Iterator[Finding]:
-    """Check that a run could be built from this configuration. Raises ``ConfigError`` if ``settings`` does."""
+    """Check that a run could be built from this configuration. Some faults raise ``ConfigError`` instead."""
     judge = settings()
     scheme, plan, digest = judge.scheme.name, judge.plan.name, judge.short_digest()
     yield ok(f"The scheme is {scheme}, the plan {plan}, the digest {digest}.")
@@ -248,7 +248,7 @@ def _check_file(config: Config) -> Iterator[Finding]:
 
 
 def _check_lasting(config: Config) -> Iterator[Finding]:
-    # These calls raise ConfigError with a message that says what to do.
+    # The calls of feeds raise ConfigError with a message that says what to do.
     feeds.check_pair(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():

@@ -122,7 +122,7 @@ def _plan_findings(topic: PlannedTopic, found: ExistingTopic, run_error: type[Fa
 
 
 def _replica_findings(name: str, found: ExistingTopic, run_error: type[Fatal]) -> Iterator[Finding]:
-    """Yield at most one finding: on missing leaders, on too few replicas in sync for writes, or on any not in sync."""
+    """Yield at most one finding: on missing leaders, too few replicas in sync for writes, or replicas not in sync."""
     brokers = ", ".join(map(str, found.missing_brokers))
     remedy = (
         f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start the brokers of its replicas."
@@ -226,9 +226,9 @@ def _partition_findings(place: GroupProgress, committed: int, section: KafkaSect
 def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
     """Yield a finding that compares this machine's clock with the clocks that set the times of messages.
 
-    A message from the future of this machine gives a lower bound of the clocks' difference. A message from its past
-    proves nothing: the message may be old, or its clock may be slow. ``by_broker`` has the topics whose times the
-    brokers set.
+    A message from the future of this machine gives a lower bound of the clocks' difference. A message from more than
+    ``CLOCK_DIFFERENCE_MS_MAX`` ago proves nothing: the message may be old, or its clock may be slow. ``by_broker`` has
+    the topics whose times the brokers set.
     """
     agreed = False
     for message in newest:

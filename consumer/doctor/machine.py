@@ -25,12 +25,12 @@ from consumer.wiring.components import kafka_options
 from storage.kinds import needs_of_all
 
 DESCRIPTORS_COMFORTABLE_MIN: Final = 1024
-"""A lower limit on open files is a reason for a warning, even if a run needs fewer."""
+"""If the limit on open files is below this number, it is a reason for a warning, even if a run needs fewer."""
 _DESCRIPTORS_BASE: Final = 64
 """The open files of every run: libraries, the dictionary, logs, and connections of two clients to a few brokers."""
 _DESCRIPTORS_WORKER: Final = 6
 EXPIRY_WARNING: Final = timedelta(days=14)
-"""The time before its end from which a certificate or token is a reason for a warning."""
+"""How long before it expires a certificate or token is a reason for a warning."""
 PAGE_S: Final = 3.0
 _RELOADING_SECTIONS: Final = frozenset({"http", "service"})
 """The sections whose certificate is reloaded when its file changes."""

@@ -18,7 +18,7 @@ _POSTINGS: Final = "dupwatch_postings_read_total"
 _ARTICLES: Final = "dupwatch_articles_total"
 _CONNECTIONS: Final = "dupwatch_store_connections_total"
 _ARTICLES_MIN: Final = 50
-"""With fewer articles in an interval, use the mean since the start of the consumers, because the sizes of rows vary."""
+"""With fewer articles in an interval, use the mean since the consumers started, because posting rows vary in size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def check_service_descriptors(config: Config) -> Iterator[Finding]:
 
 
 def check_service_address(section: ServiceSection) -> Iterator[Finding]:
-    """Check that the service is protected, can listen, and is reachable under its names."""
+    """Check that the service is protected, can listen or already runs, and has usable names."""
     address = parse_address(section.listen)
     if not is_loopback(address):
         yield from _exposure(section)
@@ -160,7 +160,7 @@ def names_not_in(certificate: str, key: str | None, names: Iterable[str]) -> lis
 
 
 def _covers(name: str, server: ssl.SSLContext, client: ssl.SSLContext) -> bool:
-    """Return whether a certificate covers a name, according to a handshake. Ignore other faults of the certificate."""
+    """Return whether a certificate covers a name, according to a handshake. Ignores other faults of the certificate."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client_end = client.wrap_bio(to_client, to_server, server_hostname=name)
     server_end = server.wrap_bio(to_server, to_client, server_side=True)

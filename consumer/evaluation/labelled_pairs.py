@@ -1,6 +1,7 @@
 """Reads labelled pairs of articles, one per line, and reports why a line cannot be read.
 
-``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``; ``docs/use/evaluation.md`` has all forms of a label.
+A line is ``["a", "b", true]`` or ``{"a": "a", "b": "b", "label": true}``. ``docs/use/evaluation.md`` has all forms of a
+label.
 """
 
 from codecs import BOM_UTF8
@@ -62,7 +63,8 @@ def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
     """Read pairs. A pair that is repeated with the same label, in either order, counts once.
 
     Raises ``ConfigError`` with the line number and the reason for the first line that is not a pair, or that gives a
-    pair another label than an earlier line. Also raises it if there are no lines, or no pair has a label.
+    pair a different label from an earlier line. Also raises it if there are no lines, or all labels are between the
+    thresholds.
     """
     seen: dict[tuple[str, str], tuple[bool | None, int]] = {}
     repeated = 0
@@ -95,7 +97,7 @@ def _pair(data: bytes, cut: LabelCut) -> _LabelledLine:
 
 
 def _parts(data: bytes) -> tuple[Any, Any, Any]:
-    """Return both ids and the label. Ignore further members and items, so that files of other tools can be read."""
+    """Return both ids and the label. Ignores further members and items, so that files of other tools can be read."""
     try:
         line = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

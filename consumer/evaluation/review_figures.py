@@ -151,7 +151,10 @@ class ChosenSources(NamedTuple):
 
 
 def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
-    """Choose sources by their numbers of reviews. "" means no source, and is never chosen."""
+    """Choose sources by their numbers of reviews. "" means no source, and is never chosen.
+
+    If only one source has reviews, it is neither chosen nor counted as left out.
+    """
     reviewed = Counter({source: count for source, count in reviews.items() if count})
     # The figures of a single source would repeat those of the whole.
     if len(reviewed) <= 1:

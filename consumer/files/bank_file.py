@@ -127,10 +127,11 @@ class _ReadResult(NamedTuple):
 
 
 def _read(path: Path, since: FilePlace | None) -> _ReadResult:
-    """Return the entries appended ``since``, or all entries: if it is None, or what was read then is no longer there.
+    """Return the entries appended after the place ``since``.
 
-    Raises ``BanksMissing`` if there is no file, and ``BankError`` if it cannot be read or a line is not a valid entry.
-    The message has the line's number.
+    Returns all entries if ``since`` is None, or if the file no longer begins with the bytes before that place. Raises
+    ``BanksMissing`` if there is no file, and ``BankError`` if it cannot be read or a line is not a valid entry. The
+    message has the line's number.
     """
     try:
         with opened_regular_file(path) as (descriptor, status):
@@ -173,7 +174,7 @@ def _write(descriptor: int, data: bytes, place: int) -> None:
 
 
 def _entries(path: Path, descriptor: int, since: FilePlace) -> tuple[list[Entry], FilePlace]:
-    """Return the entries of the complete lines after a place, and the place where they end."""
+    """Return the complete entries after a place, and the place where they end."""
     entries, size_bytes, lines = [], since.size_bytes, since.lines
     if not since.is_ended:
         # The last line was counted without its line end, which is read next and would count it again.

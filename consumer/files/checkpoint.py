@@ -176,7 +176,7 @@ def began_ms(checkpoint: Checkpoint | None, now_ms: int) -> int:
 class FileJournal(Journal):
     """A journal that keeps a checkpoint next to the sink, with the sizes to which both outputs can be cut back.
 
-    The constructor writes the first checkpoint, with the record time. Every write raises ``SinkError``.
+    The constructor writes the first checkpoint, with the record time. A write that fails raises ``SinkError``.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def check_line_file(path: Path, keep_bytes: int | None, why_not_append: str) -> 
 
 
 class WholeLines(NamedTuple):
-    """A rule that keeps the whole lines of a file without a checkpoint, which contains ``what``.
+    """A rule that keeps the whole lines of a file without a checkpoint. Errors call its content ``what``.
 
     The first line must start with ``start``, so that nothing is cut off from another kind of file.
     """

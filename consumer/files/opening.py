@@ -65,8 +65,8 @@ class FeedGate(Gate):
     the run ends.
 
     A feed may end before it has enough records for the limit. It is refused if its share of bad records exceeds the
-    limit, and if none of its records is an article or its format shows that none can be. A feed whose first records are
-    a log or an event stream is refused after them.
+    limit, and either none of its records is an article or its format shows that none can be. A feed whose first records
+    are a log or an event stream is refused after them.
     ``good_before`` counts articles of earlier runs over the same file. ``is_stream`` says whether the feed is a stream.
     """
 
@@ -113,7 +113,7 @@ class FeedGate(Gate):
 
     @override
     def at_end(self) -> None:
-        """Raise ``TooManyDeadLetters`` if a stream that has ended has no article, or a format without articles."""
+        """Raise ``TooManyDeadLetters`` if a stream is refused at its end; the class says when."""
         if self._is_stream and (refusal := self._whole_feed_error(None)) is not None:
             raise refusal
 
@@ -316,5 +316,5 @@ def _letters_path(path: Path) -> Path:
 
 
 def no_letters(_url: str, _opening: SinkArguments) -> AbstractContextManager[LetterReader]:
-    """Raise ``ConfigError``, since a stream cannot be read back."""
+    """Raise ``ConfigError``, since neither a stream nor ``nowhere:`` can be read back."""
     raise ConfigError("name the dead letters: --sink FILE or --sink kafka://HOST:PORT/PREFIX")

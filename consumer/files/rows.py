@@ -1,4 +1,4 @@
-"""Splits a stream of bytes into the rows of a table, CSV or TSV, in bounded memory for any input.
+"""Splits a stream of bytes into the rows of a CSV or TSV table, in bounded memory for any input.
 
 Rows are not decoded here: each keeps its bytes and its position. A regular expression finds the end of a row in one
 step.
@@ -131,7 +131,7 @@ class RowSplitter(Splitter):
         return run.end()
 
     def _end_of_row(self, text: bytes, at: int) -> int:
-        """Return the end of the row that begins at ``at``; if the text has no end yet, save the state and return 0."""
+        """Return the end of the row that begins at ``at``; if the row has no end yet, save the state and return 0."""
         if self._ends_with_line:
             return text.find(b"\n", at) + 1
         whole = self._patterns.row.match(text, at)

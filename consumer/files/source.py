@@ -257,7 +257,7 @@ class FileSource(Source):
             raise self._error(error) from error
 
     def _skip_to_start(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the decompressed input after the start; the line count tells whether a fault there was reported."""
+        """Yield the decompressed input after the start. Finds out whether an earlier run reported a fault there."""
         left = self._start.offset
         lines = 0
         chunk = b""

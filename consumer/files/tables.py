@@ -117,7 +117,7 @@ def in_units(chunks: Iterator[bytes], unit_bytes: int) -> Iterator[bytes]:
 
 
 def _header(splitter: RowSplitter, chunks: Iterator[bytes], limits: ReadLimits) -> RawRecord | None:
-    """Return the first row, or None if there is none or its quote stays open. Raises ``ValueError`` if too long."""
+    """Return the first row, or None if none exists or its quote stays open. Raises ``ValueError`` if it is too long."""
     left_bytes = limits.record_bytes_max
     for chunk in chunks:
         header = next(splitter.feed(chunk), None)

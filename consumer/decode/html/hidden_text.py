@@ -1,7 +1,7 @@
 """Finds the elements of a page that styles hide from readers.
 
-A rule that would hide more than half of the text outside links is ignored. It probably belongs to an effect that a
-script ends, such as fading in. Each element with its own ``display: none`` counts as a separate rule. Elements that
+A rule that would hide more than about half of the text outside links is ignored. It probably belongs to an effect that
+a script ends, such as fading in. Each element with its own ``display: none`` counts as a separate rule. Elements that
 their own styles hide in another way count as one rule for each way. If nearly all text would be hidden, all of it is
 kept.
 """
@@ -18,14 +18,14 @@ from consumer.decode.html.html_text import HIDDEN, text_of_parts
 from consumer.decode.html.style_rules import HidingProperty
 
 _SHARE_MAX: Final = 0.55
-"""The share of the text that a rule may hide: half, or slightly more for a hidden copy of the visible text."""
+"""The maximum share of the text that a rule may hide. A hidden copy of the visible text may be slightly over half."""
 _REST_SHARE_MIN: Final = 0.1
 _FADING: Final = frozenset[HidingProperty](["opacity", "visibility"])
 _UNCOUNTED: Final = HIDDEN | {"a"}
 _BY_ATTRIBUTE: Final = etree.XPath("descendant-or-self::*[@hidden]")
 
 _Key = tuple[HidingProperty, object]
-"""A rule that hides: its way, and its block. For ``display: none`` in an element's own style, this is the element."""
+"""A rule that hides: its way, and its block. For an element's own ``display: none``, the element replaces the block."""
 
 
 class HiddenElements(NamedTuple):

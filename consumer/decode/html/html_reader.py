@@ -136,7 +136,7 @@ def _is_reading(element: etree._Element) -> bool:
 def _remove(parent: etree._Element, readings: Collection[etree._Element]) -> None:
     """Remove these children, but keep the texts after them.
 
-    Removing many children in a row makes one text of the texts after them, which is joined only once.
+    The texts after several removed children in a row are joined only once.
     """
     place, texts = _Place(parent, "text"), [parent.text or ""]
     for child in list(parent):

@@ -20,13 +20,13 @@ _COMPARISONS_MAX: Final = 100_000_000
 
 
 class MarkupTooComplex(ValueError):  # noqa: N818  # named for the markup, which is at fault
-    """Elements are nested deeper than the parser supports (2,048), or elements, attributes or end tags are too many."""
+    """Markup nested deeper than the parser supports (2,048), or with too many elements, attributes or end tags."""
 
 
 class _Tags:
     """A parser target that counts the contents of a tree without building it.
 
-    ``attributes`` is the largest number of attributes of a tag, ``values`` the number of elements and attributes.
+    ``attributes`` is the largest number of attributes of any tag, ``values`` the number of elements and attributes.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def parse_html(
     values_max: int | None = None,
     parser_type: type[etree.HTMLParser] = etree.HTMLParser,
 ) -> etree._Element | None:
-    """Return the tree of markup, parsed as a browser would; None for empty markup.
+    """Return the tree that libxml2 builds from markup; None for empty markup.
 
     Raises ``MarkupTooComplex`` for elements nested too deeply, whose text would be lost; for a tag with more than
     ``attributes_max`` different attributes, which take quadratic time; and for more than ``values_max`` elements and
@@ -99,7 +99,7 @@ def _check(data: bytes, attributes_max: int, values_max: int | None) -> None:
     """Raise ``MarkupTooComplex`` if a tree would exceed a limit. Takes linear time.
 
     A parser without a tree accepts any depth, and compares each end tag with all open elements. So it gets the markup
-    in pieces, and parsing stops after the piece that exceeds a limit.
+    in pieces, and parsing stops after the piece that exceeds the limit on depth, values or comparisons.
     """
     tags = _Tags()
     parser = etree.HTMLParser(target=tags, encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)

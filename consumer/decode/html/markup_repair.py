@@ -40,7 +40,7 @@ _SUSPECT: Final = re.compile(b"</(?:p|br|h[1-6])[\\s/>]|<r[bpt]")
 
 
 def without_cdata(markup: str) -> str:
-    """Return a body without the CDATA section around all of it, if any: a leftover of the feed's XML."""
+    """Return a body without the CDATA section around it, if any. Such a section is a leftover of the feed's XML."""
     body = markup.strip()
     if not body.startswith(_CDATA_START) or not body.endswith(_CDATA_END):
         return markup
@@ -49,7 +49,7 @@ def without_cdata(markup: str) -> str:
 
 
 def repair_markup(markup: str) -> str:
-    """Return markup that libxml2 parses as a browser would parse the original.
+    """Return markup that libxml2 parses nearly as a browser would parse the original.
 
     ``</br>`` becomes a line break. So does ``</p>`` without an open paragraph, where browsers create an empty one. The
     end tag of any heading closes the open heading. ``rt`` and similar elements end where the next one begins.

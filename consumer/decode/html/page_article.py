@@ -22,9 +22,9 @@ _ENOUGH_BYTES_MIN: Final = 250
 _RIVALS_MAX: Final = 4
 _RIVAL_SHARE: Final = 0.75
 _RIVALS_MIN: Final = 3
-"""The minimum number of rivals: parts with nearly as many points as the best part.
+"""The minimum number of rivals, which are parts with nearly as many points as the best part.
 
-The article is then the innermost element that contains the best part and this many rivals.
+If there are that many, the article is the innermost element that contains the best part and this many rivals.
 """
 _CONTINUED_SHARE_MIN: Final = 0.8
 """Elements with the same tag and class that make up this share of an element are pieces of one article."""

@@ -1,8 +1,9 @@
 """Surveys a page: the amount of text in each element, its share in links, and the element's score.
 
 Scores follow Readability. A paragraph of some length gives points to the elements around it, more for more commas and
-more text, and fewer to elements farther out. An element loses the share of its points that is the text of links.
-Lengths are in bytes of UTF-8, so that a Chinese paragraph counts as much as an English one with the same content.
+more text, and fewer to elements farther out. An element loses points in proportion to the share of its text that is in
+links. Lengths are in bytes of UTF-8, so that a Chinese paragraph counts as much as an English one with the same
+content.
 """
 
 import re
@@ -33,7 +34,7 @@ _PARAGRAPH_BYTES: Final = 500
 _BYTES_A_POINT: Final = 100
 _LENGTH_POINTS_MAX: Final = 3
 _DIVISORS: Final = (1, 2, 6, 9, 12)
-"""The element around a paragraph gets all of its points, the next one half of them, and so on."""
+"""The elements around a paragraph get its points divided by these numbers, from the inside out."""
 _BASE: Final = {
     "article": 15, "div": 5, "main": 5, "pre": 3, "td": 3, "blockquote": 3,
     "address": -3, "ol": -3, "ul": -3, "dl": -3, "dd": -3, "dt": -3, "li": -3, "th": -5,

@@ -1,8 +1,8 @@
 """Finds the article on a page with trafilatura: the extractor ``precise``.
 
-trafilatura is an optional package, loaded when needed. It gets the tree that our parser built within its limits, never
-the markup, because its own parser has no limits. ``precise_text`` is revision 1. Revision 2 first removes hidden text,
-and weighs the result like ``weighed_article``.
+trafilatura is an optional package, loaded when needed. It gets the tree that our parser built within limits, never the
+markup, because trafilatura's own parser has no limits. ``precise_text`` is revision 1. Revision 2 first removes hidden
+text, and weighs the result like ``weighed_article``.
 """
 
 import logging
@@ -25,7 +25,7 @@ ELEMENTS_MAX: Final = 20_000
 DEPTH_MAX: Final = 200
 """Deeper pages are left to the extractor ``fast`` too: trafilatura visits all ancestors of an element repeatedly."""
 _COMPARED_MAX: Final = 20
-"""The number of paragraphs of a block, longest first, to look for in the extracted text."""
+"""The maximum number of paragraphs of a block, longest first, to look for in the extracted text."""
 _BEGINNING_CHARS: Final = 40
 _LINES: Final = frozenset(["ab", "cell", "head", "item", "lb", "list", "p", "quote", "row", "table"])
 """Elements of trafilatura's trees that begin a line."""

@@ -20,7 +20,7 @@ class Effect(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """The effects of a block of declarations, at most one for each way, and whether its box has a fixed position."""
+    """The effects of a block of declarations, at most one for each way, and whether it fixes the position of a box."""
 
     ways: tuple[Effect, ...]
     fixed: bool

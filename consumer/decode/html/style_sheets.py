@@ -59,7 +59,7 @@ class StyleBlock(NamedTuple):
 
 
 class StyleRule(NamedTuple):
-    """A selector's last compound, its rank in the cascade, and the effects of its declarations.
+    """The last compound of a selector, the selector's rank in the cascade, and the effects of its declarations.
 
     ``block`` is the number of its block. A rule that is not ``simple`` may show, but never hides. ``tag`` or ``id`` may
     be ""; a rule without any name matches every element.

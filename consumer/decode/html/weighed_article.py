@@ -23,7 +23,7 @@ _SEARCHES_MAX: Final = 4
 _HINTED_WEIGHT: Final = 0.9
 """The weight of a hinted block: it loses to an article of the same length."""
 _PREFERRED_SHARE_MIN: Final = 0.5
-"""A preferred article may be shorter than an unmarked block by this factor."""
+"""A preferred article may be shorter by this factor than the longest block that it leaves out."""
 _ARTICLE_BYTES_MIN: Final = 600
 _ARTICLE_PARAGRAPHS_MIN: Final = 3
 _PARAGRAPH_BYTES: Final = 80
@@ -62,7 +62,7 @@ def rules_for(tree: etree._Element) -> Rules:
 
 def weighed_article_text(tree: etree._Element) -> str:
     """Return the text of the article on a page, one line per block; "" if none is certain, or the page is too large."""
-    # Keep references to the elements, because lxml makes a new object each time for an element without one.
+    # Keep references to the elements, because lxml makes a new object for an element that nothing refers to.
     elements = elements_of(tree)
     if not elements:
         return ""
@@ -124,7 +124,7 @@ def _bytes(text: str) -> int:
 
 
 def _is_article(page: Survey, taken: ArticleText, size: int, rival: TextBlock) -> bool:
-    """Return whether the text taken is an article in its own right, with the rival below it, such as a comment."""
+    """Return whether the text taken is an article in its own right, and the rival, such as a comment, is below it."""
     left_out = rival.size_without(taken.elements)
     if not rival.root.apart or size < max(_ARTICLE_BYTES_MIN, left_out * _ARTICLE_SHARE_MIN):
         return False

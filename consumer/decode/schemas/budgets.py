@@ -104,7 +104,7 @@ def layout_of(descriptor: Any, shapes: dict[str, MessageShape]) -> Layout:  # no
 
 
 def check_budget(payload: bytes, layout: Layout, budget: ValueBudget) -> None:
-    """Raise ``BadRecord`` if a message has more values than the budget has left; take nothing from the budget.
+    """Raise ``BadRecord`` if a message has more values than the budget has left. Takes nothing from the budget.
 
     Malformed payloads are left to the parser.
     """

@@ -1,7 +1,7 @@
 """Decodes Protobuf messages into plain values, with types from the registry instead of generated code.
 
 The registry returns each file of a schema as a serialized ``FileDescriptorProto``; google.protobuf builds the types and
-parses, at most 100 messages deep. google.protobuf is imported with the first schema.
+parses messages, at most 100 levels deep. google.protobuf is imported with the first schema.
 
 Fields have the names of the .proto file. An unset field with presence (messages, ``optional``, oneofs) is missing; any
 other unset field has its default. Enums become the names of their values, maps become objects, lists become empty lists
@@ -41,7 +41,7 @@ _MAP_VALUE: Final = 2
 """The number of the field that holds the value of a map entry, whatever the field's name."""
 
 _Plain = Callable[[Any, ValueBudget, int], Any]
-"""Converts the value of a field to a plain value. The last argument is the depth of the value in objects."""
+"""Converts the value of a field to a plain value. The last argument is the number of objects around the value."""
 
 
 class _MessageType(NamedTuple):
@@ -72,7 +72,7 @@ def protobuf_reader(schema: StoredSchema) -> Callable[[bytes, ValueBudget], obje
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the positions of a payload's message in its file, from the outermost in, and where the message begins.
+    """Return the positions of a payload's message type and the types around it, outermost first, and where data begins.
 
     Confluent's wire format writes the number of positions, then each position, as zigzag numbers. A single 0 stands for
     the first message. Raises ``BadRecord``.
@@ -119,7 +119,7 @@ class _Types:
             raise UnusableSchema(f"its types are inconsistent: {error}") from error
 
     def read(self, indexes: tuple[int, ...], data: bytes, budget: ValueBudget) -> object:
-        """Parse the message at these positions. Raises ``BadRecord`` and ``UnusableSchema``."""
+        """Parse a message of the type at these positions. Raises ``BadRecord`` and ``UnusableSchema``."""
         if indexes not in self._types:
             self._types[indexes] = self._build_type(self._message_at(indexes))
         message_type = self._types[indexes]

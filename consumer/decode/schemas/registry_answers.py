@@ -72,7 +72,7 @@ class _Deadline:
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Follow the steps of the request, as the library reports them."""
         if event == "connection.connect_tcp.complete":
-            # A copy, since TLS takes the original over.
+            # A copy, since TLS takes over the original.
             self._connection = info["return_value"].get_extra_info("socket").dup()
             self._timer.start()
         elif event.endswith(".failed"):
@@ -103,7 +103,8 @@ class _Deadline:
 class _AnswerCounter:
     """The hooks for each request, and for each answer before its body is read.
 
-    They raise ``SchemaTooLong``, or a read error, after which the client tries the next address, if there is one.
+    The hook for answers may raise a read error, and reading the body may also raise ``SchemaTooLong``. After a read
+    error the client tries the next address, if there is one.
     """
 
     def __init__(self, limits: AnswerLimits, stream_type: type, read_error: Callable[[str], Exception]) -> None:
