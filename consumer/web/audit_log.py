@@ -25,7 +25,7 @@ TEXT_CHARS_MAX: Final = 128
 LINE_BYTES_MAX: Final = 16 * 1024
 """An upper bound for the length of a line. A character takes at most twelve bytes."""
 LOCK_S: Final = 5.0
-"""How long to wait for another process that is appending, which takes less than a millisecond."""
+"""How long to wait while another process appends. Normally that takes less than a millisecond."""
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
 
@@ -37,7 +37,7 @@ class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     """The name of the token, never its secret."""
     owner: str
-    """The owner of the token, or the user who ran the command."""
+    """The owner of the token, the user who ran the command, or "this machine" for a request without a token."""
     address: str | None = None
     """The address that the request came from."""
     action: str
@@ -100,7 +100,7 @@ class AuditLog:
             raise self._unwritable(error) from error
 
     def append(self, changes: Sequence[ChangeRecord]) -> None:
-        """Append a line for each change. Raises ``SinkError`` if the file cannot be opened, written or flushed.
+        """Append a line for each change. Raises ``SinkError`` if the file cannot be opened, locked, written or flushed.
 
         When it returns, the lines are in the file; if the log is durable, they survive a power loss. Append after a
         change and before acknowledging it, because clients without an answer repeat their requests. A change may then
@@ -171,7 +171,7 @@ def _check_kind(descriptor: int) -> None:
 
 
 def _append(descriptor: int, data: bytes) -> None:
-    """Append lines, normally with one write. If the disk is full, for example, remove what was written."""
+    """Append lines, normally with one write. If that fails, for example on a full disk, remove what was written."""
     size_bytes = os.fstat(descriptor).st_size
     if size_bytes and os.pread(descriptor, 1, size_bytes - 1) != b"\n":
         # Another process was killed while it wrote a line. Begin a new line.
@@ -181,7 +181,7 @@ def _append(descriptor: int, data: bytes) -> None:
         while left:
             left = left[os.write(descriptor, left) :]
     except OSError:
-        # This fails on append-only files (chattr +a). The next append then begins with a line end.
+        # Append-only files (chattr +a) cannot be truncated. The next append to one begins with a line end.
         with suppress(OSError):
             os.ftruncate(descriptor, size_bytes)
         raise

@@ -1,8 +1,8 @@
-"""Limits on connections: how many are open, how large the head of a request is, and how long it may take to arrive.
+"""Limits on connections: how many are open, how large a request's head is, and how long the head may take to arrive.
 
 uvicorn limits none of that: it closes idle connections only after their first request, and its refusals are plain text.
 A client that opens connections and sends nothing must not keep out others. So at the limit, a new connection replaces
-the one that has been without a request for longest.
+the least recently used one that no thread is working for.
 
 uvicorn does not limit unread answers, which stay in memory. This module limits their number of bytes and the time to
 read them. The next request of a connection waits until its earlier answers are read.
@@ -172,7 +172,7 @@ class Connection(H11Protocol):
         self._connections = connections
         self._head_due: asyncio.TimerHandle | None = None
         self._reading_due: asyncio.TimerHandle | None = None
-        # The connection closes after the current answer. Until then input is discarded.
+        # Whether the connection closes after the current answer. If so, further input is discarded.
         self._is_last = False
 
     @property
@@ -182,7 +182,7 @@ class Connection(H11Protocol):
 
     @property
     def is_needed(self) -> bool:
-        """Whether a thread is working on a request of this connection: its state has ``connection_is_needed``."""
+        """Whether a thread works on the current request, as ``connection_is_needed`` in the request's state says."""
         return self._has_request and self.scope["state"].get("connection_is_needed", False)
 
     @property
@@ -204,7 +204,7 @@ class Connection(H11Protocol):
 
     @override
     def _should_upgrade(self) -> bool:
-        # No upgrades are supported, and uvicorn would warn for each request that a package is missing.
+        # No upgrades are supported, and for each attempt uvicorn would warn that a package is missing.
         return False
 
     @override
@@ -282,7 +282,7 @@ class Connection(H11Protocol):
             self.flow.resume_reading()
 
     def _expect_head(self) -> None:
-        """Start the timer for the next request: when the connection is opened, or at the request's first byte."""
+        """Start the timer for the next head when the connection opens or a byte arrives. Stop it after the head."""
         if self._has_request or self.transport.is_closing():
             self._stop_waiting()
         elif self._head_due is None:

@@ -14,7 +14,7 @@ from consumer.web.token_file import Signature, Tokens, load, signature_of
 log = logging.getLogger("dupwatch")
 
 TRUST_S: Final = 60.0
-"""How long tokens stay valid after the file was last usable, so that it can be repaired. Then all are refused."""
+"""How long tokens stay valid after the file was last usable, so that it can be repaired. After that all are refused."""
 
 
 class TokensLoaded(NamedTuple):

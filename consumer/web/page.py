@@ -86,7 +86,7 @@ class Site:
         return self.pages.get(path) or self.pages.get(f"/{path.split('/')[1]}/" if path.count("/") > 1 else "")
 
     def answer(self, page: ServedPage | None, target: str, headers: Message, client: str) -> PageResponse:
-        """Answer a request for the ``page`` at ``target``, None if there is no page. Never raises.
+        """Answer a request for ``target``. Its page is ``page``, or None if there is none. Never raises.
 
         ``client`` is an address, for the log.
         """

@@ -83,8 +83,8 @@ class PageLimit:
     def admit(self, connection: PageConnection, *, cuts: bool) -> bool:
         """Admit a connection, and return True. At the limit, replace another connection if ``cuts``, else return False.
 
-        The other connection is the oldest one of the client with the most connections. In its grace period, it is not
-        cut: this waits until that is over or any connection leaves.
+        The other connection is the oldest one of the client with the most connections. It is not cut within its grace
+        period: the call waits until the period is over or any connection leaves.
         """
         victim = None
         with self._changed:

@@ -64,8 +64,9 @@ _HEADERS: Final[Mapping[str, str]] = {
 class PageServer:
     """A server of pages with its own threads. A run never waits for it.
 
-    ``pages`` are by path, as in ``Site``. ``failed`` is called, and a line is logged, for every request that could not
-    be answered or had wrong credentials. Raises ``ConfigError`` if the server cannot listen on the address.
+    ``pages`` are by path, as in ``Site``. ``failed`` is called for every request that could not be answered or had
+    wrong credentials. These requests are logged; cut connections share one line. Raises ``ConfigError`` if the server
+    cannot listen on the address.
     """
 
     def __init__(

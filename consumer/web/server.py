@@ -149,7 +149,7 @@ def url_of(listening: socket.socket, *, is_secure: bool) -> str:
 
 
 def allow_connections(connections_max: int, setting: str = "service.connections_max") -> None:
-    """Increase this process's limit of open files if it is too low. Raises ``ConfigError`` at the hard limit."""
+    """Increase the limit on open files if it is too low. Raises ``ConfigError`` if the hard limit is too low, too."""
     needed = connections_max + OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:

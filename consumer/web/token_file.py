@@ -45,7 +45,7 @@ LIFETIME: Final = timedelta(days=90)
 """The default validity of a token."""
 LIFETIME_MAX: Final = timedelta(days=366)
 LOCK_S: Final = 10.0
-"""How long to wait for another process that is changing the file, which takes milliseconds."""
+"""How long to wait while another process changes the file. Normally that takes milliseconds."""
 _WRITING: Final = WriteOptions(durable=True, mode=FILE_MODE)
 
 

@@ -36,7 +36,7 @@ LAG_S: Final = 30.0
 RETRY_S: Final = 1.0
 """The pause before unreachable banks are read again at the start."""
 _CACHED_SHARE: Final = 16
-"""The cache is written when more than one in this many items has been computed since the last write."""
+"""The cache is written once fingerprints of more than one in this many items were computed after the last write."""
 _LAST_WRITE_S: Final = 10.0
 """How long to wait at the end for the cache to be written. If that takes longer, the next process writes it."""
 
@@ -96,7 +96,7 @@ class BankReader:
             self._hooks.report(Outage("banks", "reader", None))
 
     def check_lag(self) -> None:
-        """Report that the run is not ready if no read has succeeded for ``LAG_S``.
+        """If no read has succeeded for ``LAG_S``, report that the run is not ready.
 
         A read with many new items may take that long. The next successful ``refresh`` revokes the report.
         """

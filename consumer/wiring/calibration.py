@@ -51,7 +51,7 @@ class Calibration(NamedTuple):
 
 @dataclass(slots=True)
 class _Measurement:
-    """The totals of the reports from runs.
+    """A listener that adds up the reports of runs.
 
     It stops the current run after the first batch that ends when the time is up.
     """

@@ -29,7 +29,7 @@ class BoundStore(NamedTuple):
 @contextmanager
 def bound_store(config: Config, *, readonly: bool = True) -> Iterator[BoundStore]:
     """Open the configured store, and never create it. Raises ``StoreMismatch`` if the settings are not the store's."""
-    # Opening a store with banks for writing would give it the layout of a store with banks.
+    # With banks configured, opening the store for writing would give it the layout of a store with banks.
     opening = config.model_copy(update={"banks": config.banks.model_copy(update={"url": None})})
     with opened_store(opening, readonly=True) as store:
         bound = bound_store_of(config, store)

@@ -1,4 +1,4 @@
-"""Builds the parts that several kinds of run share, each from the configuration alone."""
+"""Builds the parts that several kinds of run share."""
 
 from collections.abc import Callable
 from dataclasses import asdict

@@ -76,7 +76,7 @@ _HEARTBEAT_MAX_S: Final = 300.0
 """A thread without progress for this long counts as hanging. Finding the record of a release may take minutes."""
 _SEND_S: Final = 1.0
 _LOOK_S: Final = 1.0
-"""The pause before a file is checked again for new verdicts, and before a topic is read again after an error."""
+"""The pause before a file is checked again for new verdicts."""
 _COUNT_S: Final = 5.0
 _FILL_S: Final = 5.0
 _PROBE_S: Final = 3.0

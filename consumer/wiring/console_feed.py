@@ -55,7 +55,7 @@ LIMITS: Final = ReadLimits(record_bytes_max=1 << 20, batch_records_max=2_000)
 
 _FILE: Final = "file"
 CONSOLE_SUFFIX: Final = ".console.jsonl"
-"""The suffix of the file next to a file sink that the console writes to."""
+"""The suffix of the console's own file, which is next to the file of the sink."""
 _REFUSED: Final = {
     STREAM: "standard output, which no other program can read",
     NOWHERE_URL: "which keeps nothing",
@@ -89,7 +89,7 @@ def console_file(config: Config) -> Path | None:
 
 
 class TopicSubscription(NamedTuple):
-    """A topic that the console reads, and the consumer group that it reads it with."""
+    """A topic that the console reads, and the consumer group for it."""
 
     topic: str
     group: str
@@ -101,7 +101,7 @@ def flag_subscription(config: Config) -> TopicSubscription:
 
 
 class TopicEventSource(EventSource):
-    """A topic that is read as a member of a consumer group, whose offsets the brokers store."""
+    """A topic, read by a member of a consumer group. The brokers store the offsets of the group."""
 
     def __init__(self, source: KafkaSource) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Sends the console's releases and events to the topics of the sink, or to a file next to it."""
+"""Sends the console's releases and events to the sink's topics, or to a file next to the sink's file."""
 
 import logging
 import threading

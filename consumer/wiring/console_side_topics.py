@@ -60,7 +60,7 @@ SIDE_TOPICS: Final = (
 
 
 class SideTopicAssigned(NamedTuple):
-    """Partitions of a topic of other entries were assigned, to this process or to others of its group.
+    """Partitions of a side topic were assigned, to this process or to others of its group.
 
     ``thread`` is the name of the thread that reads the topic.
     """
@@ -125,7 +125,7 @@ class SideTopicWork:
 
 
 def side_hooks(hooks: Hooks, side: SideTopic) -> Hooks:
-    """Return hooks for another source in the same process. They pass on its reports so that it can be told apart.
+    """Return hooks for the source of a side topic. They pass on its reports, distinguishable from those of flags.
 
     An assignment becomes ``SideTopicAssigned``, since only partitions of flags count as the console's. When partitions
     are taken away, every reported lag becomes 0.

@@ -123,7 +123,7 @@ def written_files(path: Path) -> dict[Path, str]:
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
     """Raise ``ConfigError`` if the run would resume with another source or with other events.
 
-    If the store is missing, also raise the error for other settings, and for a run that has kept articles. Does not
+    If the store is missing, also raise it if the settings differ, or if the earlier run has kept articles. Does not
     open the store, because that would create it.
     """
     check_source(before, source.name, source.beginning)
@@ -175,9 +175,9 @@ def prepared_run(
 ) -> Iterator[FileRun]:
     """Build a run over a file or a stream from its configuration, and release its resources afterwards.
 
-    The articles of an ``archive`` arrive at their times of publication; ``RecordTimeReplaced`` is reported for each
-    article whose time is missing or later than the run's begin. A run with ``filters`` writes the unique articles to
-    ``streams.out``.
+    The articles of an ``archive`` arrive at their times of publication. ``RecordTimeReplaced`` is reported for each
+    article whose time is missing, before 1970, or later than the start of the run. A run with ``filters`` writes the
+    unique articles to ``streams.out``.
     """
     feeds.check_pair(config)
     with ExitStack() as resources:
@@ -188,7 +188,7 @@ def prepared_run(
         opened = open_source(config.source.url, _opening(config, hooks, settings, before, archive=archive))
         source = opened.source
         resources.callback(source.close)
-        # All checks are made before a store or a sink is created.
+        # The checks that need no store are made before a store or a sink is created.
         sink_opening = _checked_sink(config, streams, hooks, before, source)
         if filters:
             _check_articles_apart(config, streams, source)

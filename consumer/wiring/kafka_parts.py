@@ -1,4 +1,4 @@
-"""The configured topics, for commands about topics."""
+"""The configured topics, for the console and for commands about topics."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

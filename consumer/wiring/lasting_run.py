@@ -169,7 +169,7 @@ def _make_ready(config: Config, store: Store, settings: JudgeSettings, starting:
 
 
 class _RunPages(NamedTuple):
-    """The contents of a run's pages, and their URL; None if no pages are served."""
+    """The contents of a run's pages. ``address`` is their URL, or None if no pages are served."""
 
     metrics: Metrics
     health: Health
@@ -190,7 +190,7 @@ def _serve_pages(config: Config, hooks: Hooks, resources: ExitStack) -> _RunPage
 
 
 def traced_feed(config: Config) -> TracedFeed:
-    """Return the name of the configured source in spans."""
+    """Return the configured source as spans name it, with its consumer group if it has one."""
     group = config.kafka.group if feeds.source_side(config).is_shared else None
     return TracedFeed(source_kind(config.source.url).name, group)
 

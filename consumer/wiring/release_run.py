@@ -38,7 +38,7 @@ log = logging.getLogger("dupwatch")
 
 
 def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) -> None:
-    """Send the event of a release to the configured sink, and the record to the clean feed if there is one.
+    """Send the event of a release to the configured sink and, if ``record`` is not None, the record to the clean feed.
 
     Raises ``SinkError`` if the brokers do not accept them in time.
     """

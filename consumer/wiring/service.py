@@ -132,7 +132,10 @@ class Service(ListeningServer):
 
 @contextmanager
 def prepared_service(config: Config, streams: Streams, hooks: Hooks, stopping: StopSignal) -> Iterator[Service]:
-    """Open the service at the configured address, and release its resources afterwards. Raises ``ConfigError``."""
+    """Open the service at the configured address, and release its resources afterwards.
+
+    Raises ``ConfigError``, and ``SinkError`` if the audit log cannot be written.
+    """
     with ExitStack() as resources:
         resources.enter_context(periodic_trim())
         section, read_limits = config.service, components.read_limits(config)

@@ -255,7 +255,7 @@ class ServiceLoader:
         return fingerprinting
 
     def _judging_store(self, config: Config, settings: JudgeSettings, store: Store) -> Store:
-        """Return the store that articles are judged into.
+        """Return the store for judging the articles to store.
 
         A remote store is opened again without the time limit of checks: a check needs a quick answer, but a batch is
         repeated until it is stored.

@@ -53,7 +53,7 @@ class VersionCheck:
         self._parts: VersionParts | None = None
 
     def is_version(self, record: RawRecord, stored: StoredVersion) -> bool:
-        """Decode a record, and return whether it is this version, whatever the version's stretch."""
+        """Decode a record, and return whether it is this version, no matter how often its content had ended before."""
         with self._lock:
             if self._parts is None:
                 self._parts = self._build()
@@ -96,9 +96,9 @@ class SourceRecords:
     def record_of(
         self, flagged: FlaggedVersion, known: RecordOrigins | None = None
     ) -> RawRecord | ReturnObstacle | None:
-        """Return the record to send to the clean feed when this version is released; None without such a feed.
+        """Return the record to send to the clean feed when this version is released, or the obstacle to sending it.
 
-        Records with ``known`` origins are not searched for.
+        Returns None without a clean feed. Positions in ``known`` are tried before the topic of flags is searched.
         """
         return None if self._search is None else self._search.record_of(flagged, known)
 

@@ -36,8 +36,8 @@ class Articles:
         this method has returned. So it will be created again, and its body is written then.
 
         The new cells are not read again: the returned rows are those read before, with the new versions added. They
-        lack only the cells that others wrote in between. Where another process created a version first, its cell is
-        read.
+        lack only the cells that others wrote in between. If another process created a version first, the row is
+        read again.
         """
         references = [version.record.reference for version in versions]
         rows = self._rows(calls, references)
@@ -178,7 +178,7 @@ def _verdict_swap(reference: bytes, pending: bytes, verdict: bytes) -> Swap:
 
 
 def _decide_verdict(reference: bytes, verdict: bytes, swap: Swap, cell: bytes | None) -> SwapDecision:
-    """Accept the same verdict from any process; retry with a pending cell, even if its bytes have changed."""
+    """Accept the same verdict from any process. Retry if the cell is still pending, even if its bytes have changed."""
     del swap
     if cell is None or cells.verdict_in(cell, reference) is not None:
         return _is_settled_with(reference, cell, verdict)

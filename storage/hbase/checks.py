@@ -42,7 +42,7 @@ def gateways_s_max(place: StoreAddress) -> float:
 def gateway_findings(place: StoreAddress, options: HbaseOptions) -> Iterator[StoreFinding]:
     """List the tables through each gateway, check the tables and their regions, and yield the findings.
 
-    Cells must live at least ``options.ttl_min_s`` in the tables.
+    Cells must live at least ``options.ttl_min_s`` in the tables. Regions are not checked if the tables are wrong.
     """
     check_options = replace(
         options,

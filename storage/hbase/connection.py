@@ -138,10 +138,10 @@ class GatewayConnection(Connection):  # type: ignore[misc]  # happybase has no t
         bytes_max: int | None,
         check_after: CellAddress | None = None,
     ) -> tuple[dict[bytes, RowCells], bool]:
-        """Return families of these rows, by row, without an object for each cell. Most cells have this ``shape``.
+        """Return families of these rows, by row, without an object for each cell. Most cells should have this shape.
 
         Also return whether the cell ``check_after`` existed after the rows were read. Both requests are sent together,
-        and a gateway answers the requests of a connection in order. In all other respects like ``rows``.
+        and a gateway answers the requests of a connection in order. In all other respects this works like ``rows``.
         """
         name = "getRowsWithColumns"
         self._send(name, tableName=table, rows=rows, columns=families, attributes={})

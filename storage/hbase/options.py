@@ -61,7 +61,7 @@ class HbaseOptions:
     are kept in memory to be settled without being read, ``sketches_max`` the sketches of versions that were read (some
     450 bytes each). The store is opened only if cells live at least ``ttl_min_s`` in its tables and at least
     ``seen_ttl_s`` in the table of texts, which may be missing if ``seen_ttl_s`` is 0. ``parts`` and ``banks`` raise the
-    store's layout. Up to ``judges_max`` threads judge into it at a time, and a run warms it up for at most
+    store's layout. A run judges in up to ``judges_max`` threads at a time, and warms the store up for at most
     ``warm_up_s``.
     """
 

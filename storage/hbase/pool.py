@@ -159,10 +159,10 @@ class Pool:
             yield address
 
     def _take_idle(self, address: GatewayAddress) -> GatewayConnection | None:
-        """Take the last used connection to this gateway, unless the gateway may have dropped it.
+        """Take the most recently used idle connection to this gateway that is not stale.
 
-        Return None if there is no such connection; then the caller opens one. Idle connections are closed if there are
-        too many.
+        Return None if there is no such connection; then the caller opens one. Stale connections are closed, and other
+        idle ones if there are too many.
         """
         with self._changed:
             now_s = time.monotonic()

@@ -31,7 +31,7 @@ _FAMILIES: Final = (FRESH_FAMILY, SET_FAMILY)
 _ROWS_AT_ONCE: Final = 128
 _CELLS_AT_ONCE: Final = 4_096
 ANSWER_BYTES_MAX: Final = 16 << 20
-"""The maximum size of an answer with several rows; a larger answer has wide rows that no process has marked."""
+"""The maximum size of an answer with several rows. A larger one usually has wide rows that no process has marked."""
 _WITHOUT_VALUES: Final = b"KeyOnlyFilter()"
 _SETS_SOUGHT_MAX: Final = 2
 """The maximum number of sets of a row that are searched for postings with one code."""
@@ -53,7 +53,7 @@ _NO_CELLS: Final = RowCells(b"", {})
 
 
 class _Budget:
-    """The limit on the bytes of postings in one look-up, or None for no limit. Thread-safe."""
+    """The limit on the bytes of postings in one look-up. A ``bytes_max`` of None means no limit. Thread-safe."""
 
     def __init__(self, bytes_max: int | None) -> None:
         self._bytes_max = bytes_max
