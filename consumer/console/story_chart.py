@@ -1,6 +1,7 @@
 """Draws the copies of a story over time: bars of round lengths on a scale that fits their span. Pure functions."""
 
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import Final, Literal, NamedTuple
 
 from consumer.reviews.stories import Bucket
@@ -103,13 +104,13 @@ def chart_of(buckets: Sequence[Bucket]) -> Chart | None:
 
 
 def _length_ms(from_ms: int, to_ms: int, most: int) -> int:
-    """Return the shortest of ``_LENGTHS_S`` that divides the span, both ends included, into at most ``most`` intervals.
+    """Return the shortest length that divides the span, both ends included, into at most ``most`` intervals.
 
-    A span of decades gets a multiple of the longest length instead, and may take one interval more.
+    The lengths are ``_LENGTHS_S`` and, for spans of decades, multiples of the longest one.
     """
-    lengths = (length_s * MS_PER_S for length_s in _LENGTHS_S)
-    fitting = (length for length in lengths if to_ms // length - from_ms // length < most)
-    return next(fitting, _LENGTHS_S[-1] * MS_PER_S * ((to_ms - from_ms) // (_LENGTHS_S[-1] * MS_PER_S * most) + 1))
+    lengths_s = chain(_LENGTHS_S, count(2 * _LENGTHS_S[-1], _LENGTHS_S[-1]))
+    lengths = (length_s * MS_PER_S for length_s in lengths_s)
+    return next(length for length in lengths if to_ms // length - from_ms // length < most)
 
 
 def _tick(x: float, at_ms: int, step_s: int, span_ms: int) -> TimeTick:

@@ -261,11 +261,11 @@ def likely_names(field: str, paths: Iterable[str]) -> list[str]:
 
 
 def _paths(record: Mapping[str, Any]) -> list[str]:
-    """Return the paths of texts and numbers, and of texts and integers one level down; all names if there are none."""
+    """Return the paths of texts and numbers, also one level down; all names if there are none."""
     paths = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, dict) else ()
-        paths += [f"{name}.{below}" for below, member in inner if isinstance(member, (str, int))]
+        paths += [f"{name}.{below}" for below, member in inner if isinstance(member, (str, int, float))]
         if isinstance(value, (str, int, float)):
             paths.append(name)
     return paths or list(record)

@@ -81,7 +81,7 @@ def labelled_pairs(lines: Iterable[PairsLine], cut: LabelCut) -> LabelledPairs:
     if not seen:
         raise ConfigError("the file of pairs is empty")
     if not pairs:
-        raise ConfigError("the pairs have no labels: no line says duplicate or unique")
+        raise ConfigError("no pair has a label: all similarities are between the thresholds")
     return LabelledPairs(pairs, len(seen) - len(pairs), repeated)
 
 

@@ -159,8 +159,9 @@ def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
     # The figures of a single source would repeat those of the whole.
     if len(reviewed) <= 1:
         return ChosenSources((), 0)
-    enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= REVIEWS_MIN and source]
-    return ChosenSources(tuple(enough), len(reviewed.keys() - {""}) - len(enough))
+    del reviewed[""]
+    enough = [source for source, count in reviewed.most_common(SOURCES_MAX) if count >= REVIEWS_MIN]
+    return ChosenSources(tuple(enough), len(reviewed) - len(enough))
 
 
 def greatest_recall(points: Sequence[ReviewPoint], precision_min: float) -> ReviewPoint | None:

@@ -132,7 +132,9 @@ def configured_certificate(
 
 def validities(pem: bytes) -> list[Validity]:
     """Return the validity of each certificate in the content of a PEM file. Raises ``ValueError`` if one is invalid."""
-    return [_validity(ssl.PEM_cert_to_DER_cert(found.decode("ascii"))) for found in _PEM.findall(pem)]
+    # A trusted certificate is a certificate followed by its uses.
+    found = (block.decode("ascii").replace("TRUSTED ", "") for block in _PEM.findall(pem))
+    return [_validity(ssl.PEM_cert_to_DER_cert(block)) for block in found]
 
 
 def _load(files: CertificateFiles) -> _LoadedCertificate:

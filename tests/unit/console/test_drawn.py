@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from consumer.console.pages.rule_advice import advice
@@ -41,6 +41,7 @@ def test_bars_stay_in_the_picture(counts: list[int]) -> None:
 
 
 @given(st.integers(0, 4_000_000_000_000), st.integers(0, 40_000 * DAY_MS))
+@example(596_067_159_366, 1_886_947_047_660)
 def test_the_scale_fits_any_span(first_ms: int, span_ms: int) -> None:
     """Bars have a round length, and are neither many nor, for a long span, few; all times are in the picture."""
     length_ms = bar_length_ms(first_ms, first_ms + span_ms)

@@ -84,7 +84,7 @@ def test_a_line_that_is_no_pair_is_an_error_with_its_reason(row: object, reason:
         read(["x", "y", True], row)
 
 
-@pytest.mark.parametrize(("rows", "fault"), [([], "is empty"), ([["x", "y", 0.6]], "have no labels")])
+@pytest.mark.parametrize(("rows", "fault"), [([], "is empty"), ([["x", "y", 0.6]], "no pair has a label")])
 def test_no_label_at_all_is_an_error(rows: list[object], fault: str) -> None:
     """Without labels there is nothing to measure."""
     with pytest.raises(ConfigError, match=fault):

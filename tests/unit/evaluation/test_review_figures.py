@@ -211,11 +211,13 @@ def test_sources_with_enough_reviews_have_figures_of_their_own() -> None:
 
 
 def test_no_more_sources_than_the_limit_have_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with the most reviews do, and the others are counted."""
+    """Those with the most reviews do, and the others are counted. Articles without a source take no place."""
     monkeypatch.setattr("consumer.evaluation.review_figures.SOURCES_MAX", 2)
     assert SOURCES_MAX > 2
     pairs = [
-        flag(0.9, source=source) for source, more in (("a", 0), ("b", 2), ("c", 1)) for _ in range(REVIEWS_MIN + more)
+        flag(0.9, source=source)
+        for source, more in (("a", 0), ("b", 2), ("c", 1), ("", 3))
+        for _ in range(REVIEWS_MIN + more)
     ]
     found = evaluate_reviews(pairs, lambda _: NOW, 0.9)
     assert [own.source for own in found.sources] == ["b", "c"]

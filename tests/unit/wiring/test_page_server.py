@@ -44,7 +44,9 @@ def test_the_certificate_is_in_the_metrics(tmp_path: Path) -> None:
         assert expiry() == 0
         url = serve_pages(load_config(None, {"http": pages}), resources, {}, hooks.report)
         assert url is not None
-        assert expiry() == validities(pair.certificate.read_bytes())[0].ends.timestamp()
+        pem = pair.certificate.read_bytes()
+        assert expiry() == validities(pem)[0].ends.timestamp()
+        assert validities(pem.replace(b" CERTIFICATE", b" TRUSTED CERTIFICATE")) == validities(pem)
         before = shown(url)
         assert before == pair.der
         shutil.copyfile(other.certificate, pair.certificate)
