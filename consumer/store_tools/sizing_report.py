@@ -93,7 +93,7 @@ def _articles(found: Sizing, sources: Sources) -> Iterator[SizingFigure]:
 def _plan(found: Sizing) -> Iterator[SizingFigure]:
     plan = found.plan
     yield SizingFigure("plan", plan.plan.name, "plan", f"{plan.plan.name}: {plan.reason}", DOCUMENTED)
-    yield SizingFigure("rows_read", plan.rows, "an article reads", counted(plan.rows, "row"), COMPUTED)
+    yield SizingFigure("rows_read", plan.rows, "a look-up reads", counted(plan.rows, "row"), COMPUTED)
     postings = counted(plan.postings, "posting")
     yield SizingFigure("postings_written", plan.postings, "and writes, if it is kept", postings, COMPUTED)
     if found.remote:

@@ -147,7 +147,7 @@ def test_a_plan_is_shown_and_nothing_is_done(dupwatch: Command, tmp_path: Path) 
             "  plan      16x28: with 4x16 an article would read about 2,136 postings; 16x28 is faster from 1,000,000"
             " articles on"
         ),
-        "  look-up   an article reads 20 rows with about 1.6 postings, and writes 20 postings if it is kept",
+        "  look-up   reads 20 rows with about 1.6 postings; a kept article writes 20 postings",
         (
             "  size      11,428,572 articles with the slack: postings 12.6 GB, articles 47.8 GB (texts of 2,000"
             " characters), before HDFS replicates them"

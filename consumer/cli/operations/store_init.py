@@ -236,8 +236,8 @@ def plan_lines(plan: StorePlan) -> Iterator[str]:
     yield f"For {plan.articles:,} articles in the window of {span(plan.window_s)}:"
     yield f"  plan      {plan.plan.name}: {plan.reason}"
     yield (
-        f"  look-up   an article reads {counted(plan.rows, 'row')} with about {plan.cost}, and writes"
-        f" {counted(plan.postings, 'posting')} if it is kept"
+        f"  look-up   reads {counted(plan.rows, 'row')} with about {plan.cost}; a kept article writes"
+        f" {counted(plan.postings, 'posting')}"
     )
 
 

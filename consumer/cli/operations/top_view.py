@@ -123,7 +123,7 @@ def _consumers(statuses: Sequence[ConsumerStatus], width: int) -> RenderableType
 
 def _outgrown_line(found: OutgrownPlan) -> Text:
     return Text(
-        f"The window has outgrown the plan {found.plan}: articles read {found.read:,.0f} postings on average, more than"
+        f"The window has outgrown the plan {found.plan}: look-ups read {found.read:,.0f} postings on average, more than"
         f" {found.postings_max:,}. Move to {found.larger} with dupwatch migrate; dupwatch doctor prints the commands.",
         "yellow",
     )

@@ -90,7 +90,7 @@ class JudgeSection(Section):
     seen_days: Annotated[int, Field(ge=0, le=3_650)] = 0
     """How many days a text is remembered after it was last seen, so that verdicts can say seen_before; 0 for none."""
     postings_watch: Count = 20_000
-    """Warn when an article reads more postings than this on average; changes no verdict."""
+    """Warn when a look-up reads more postings than this on average; changes no verdict."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "JudgeSection":

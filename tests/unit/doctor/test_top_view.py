@@ -106,7 +106,7 @@ def test_an_outgrown_plan_is_named_below_the_consumers(width: int) -> None:
         lines = picture([watched.look()], width)
     assert max(map(cell_len, lines)) <= width
     assert (
-        "The window has outgrown the plan 4x16: articles read 7,000 postings on average, more than 4,000. Move to 16x28"
+        "The window has outgrown the plan 4x16: look-ups read 7,000 postings on average, more than 4,000. Move to 16x28"
         " with dupwatch migrate; dupwatch doctor prints the commands."
     ) in " ".join(" ".join(lines).split())
 
