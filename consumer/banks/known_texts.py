@@ -38,9 +38,9 @@ PART_LETTERS_MIN: Final = 60
 """Minimum letters and digits of an item that is also found as a part of a longer article."""
 ITEMS_AT_ONCE: Final = 1_024
 """The maximum number of items whose fingerprints are computed together."""
-_SMALL_ITEMS_MIN: Final = 1_024
-_SMALL_SHARE: Final = 8
-"""The small index may have ``_SMALL_ITEMS_MIN`` items, or an eighth of the items of the large one if that is more."""
+_SMALL_LIMIT_MIN: Final = 1_024
+_SMALL_LIMIT_DIVISOR: Final = 8
+"""The small index may have ``_SMALL_LIMIT_MIN`` items, or an eighth of the items of the large one if that is more."""
 _LARGE: Final = 0
 _SMALL: Final = 1
 """The positions of the two segments in ``_BankSnapshot.segments``."""
@@ -70,7 +70,7 @@ class BanksUnreadable(NamedTuple):
 
 
 class BankMatches(NamedTuple):
-    """The matches of each of m articles, the most important first.
+    """The matches of each article, the most important first.
 
     ``limited`` counts the articles with more matches than are kept, or more candidates than are compared.
     """
@@ -245,7 +245,7 @@ class KnownTexts:
         found, added = self._load_cached(added, banks) if is_first and added else (NO_ITEMS, added)
         parts = [added[at : at + ITEMS_AT_ONCE] for at in range(0, len(added), ITEMS_AT_ONCE)]
         living = ItemTable.concatenate([small.living(), found, *(self._compute(part, banks) for part in parts)])
-        if len(living) > max(_SMALL_ITEMS_MIN, len(large.items) // _SMALL_SHARE):
+        if len(living) > max(_SMALL_LIMIT_MIN, len(large.items) // _SMALL_LIMIT_DIVISOR):
             large, small = self._segment(ItemTable.concatenate([large.living(), living])), self._segment(NO_ITEMS)
             places = {name: row << 1 | _LARGE for row, name in enumerate(large.items.names)}
         else:

@@ -116,7 +116,7 @@ class SessionAuthentication:
         """Return the person, or None if nobody is signed in. With ``is_use``, the request keeps the session alive.
 
         Raises ``PageError`` if a proxy sent several names or an invalid one. Also raises it if the name from a proxy,
-        or of the fixed person, differs from an account's only in case, or if its account is disabled. Raises
+        or of the fixed person, has the ``name_key`` of another name, or if its account is disabled. Raises
         ``DatabaseUnavailable``.
         """
         if self._fixed_person is not None:
@@ -131,7 +131,7 @@ class SessionAuthentication:
     def _trusted_person(self, name: str, role: people.Role, address: str) -> Person:
         """Return the person with this name, who needs no password, and add an account for a new name.
 
-        Raises ``PageError`` if the account is disabled, or if another name differs only in case.
+        Raises ``PageError`` if the account is disabled, or if another name has the same ``name_key``.
         """
         with self._context.database.read_connection() as connection:
             person = people.person_named(connection, name)
@@ -148,8 +148,8 @@ class SessionAuthentication:
             person = people.ensure_person(connection, name, role, now_ms)
         except people.NameTaken as error:
             message = N_(
-                "The name of another account differs from %(name)s only in upper and lower case. Ask whoever "
-                "runs the proxy in front of this console to send one spelling."
+                "The name of another account differs from %(name)s only in case, width or invisible characters. Ask "
+                "whoever runs the proxy in front of this console to send one spelling."
             )
             raise PageError(HTTPStatus.FORBIDDEN, message, name=name) from error
         audit.add_entry(

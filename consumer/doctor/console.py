@@ -106,7 +106,10 @@ def _file_finding(fault: Any, path: Path) -> Finding:  # noqa: ANN401  # its typ
 
 
 def check_rights(config: Config) -> Iterator[Finding]:
-    """Check that the store outlives a run, or raise ``ConfigError``. Check that this user may write releases to it."""
+    """Check that this user may write what releases change: the store and, if there is one, the console's own file.
+
+    Raises ``ConfigError`` if the store ends with its run.
+    """
     store = _console_module("consumer.wiring.console_store")
     store.check_store(config)
     own = None

@@ -153,7 +153,7 @@ class ChosenSources(NamedTuple):
 def sources_chosen(reviews: Mapping[str, int]) -> ChosenSources:
     """Choose sources by their numbers of reviews. "" means no source, and is never chosen.
 
-    If only one source has reviews, it is neither chosen nor counted as left out.
+    If all reviews are of the same source, it is neither chosen nor counted as left out.
     """
     reviewed = Counter({source: count for source, count in reviews.items() if count})
     # The figures of a single source would repeat those of the whole.
@@ -201,7 +201,7 @@ def _useful(points: Sequence[ReviewPoint]) -> list[ReviewPoint]:
 
 
 def _thresholds(judged_from: float, now: float) -> list[float]:
-    """Return the percentages that can be evaluated, together with the configured threshold."""
+    """Return all whole percentages that can be evaluated, as fractions, and the configured threshold."""
     percents = {percent / 100 for percent in PERCENTS if percent >= ceil(100 * judged_from - ROUNDING_TOLERANCE)}
     return sorted(percents | {now})
 

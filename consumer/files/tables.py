@@ -75,8 +75,8 @@ class OpenedTable(NamedTuple):
 def open_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
     """Read the header of a table. Raises ``ValueError``, whose message continues a sentence about the header.
 
-    Input that ends or breaks off within its header has no rows. If it breaks off, the chunks have the part of the
-    header that could be read, without a byte order mark and empty lines, and then raise the fault.
+    Input that ends or breaks off within its header has no rows. If it breaks off, the chunks raise the fault. If
+    a quote is still open then, they first yield the header so far, without a byte order mark or empty lines.
     """
     beginning = _ReplayedBeginning(chunks)
     first = b""

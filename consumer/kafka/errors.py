@@ -76,7 +76,7 @@ def failure_message(brokers: str, error: KafkaError, failure: str) -> str:
 class BrokerHealth:
     """A monitor of the brokers.
 
-    It reports an outage only if a certain sign or a check shows one, because a single broker may fail at any time.
+    It reports an outage only after a conclusive sign or a failed check, because a single broker may fail at any time.
     """
 
     def __init__(self, hooks: Hooks) -> None:

@@ -82,7 +82,8 @@ def accept_signals() -> None:
 
     Ignored and blocked signals survive ``exec``: a shell without job control ignores SIGINT for ``command &``, and some
     supervisors fork with signals blocked. Python leaves an ignored signal ignored, so Ctrl-C and ``kill`` would have no
-    effect. SIGHUP is left as inherited, for nohup.
+    effect. If SIGCHLD is ignored, a parent cannot read the exit codes of its children. SIGHUP is left as inherited, for
+    nohup.
     """
     for number, handler in _HANDLERS.items():
         if signal.getsignal(number) == signal.SIG_IGN:

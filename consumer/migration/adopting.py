@@ -268,7 +268,7 @@ class _Adoption:
             record.reference for record in records if record.reference not in kept and not repeats[record.reference]
         ]
         originals = [original_of(events[reference].verdict) for reference in without_match]
-        # An original older than the filled messages cannot be found with any settings.
+        # An original older than the messages of the fill is not in the new store, so no settings could find it.
         stored = self.attempt.cells.read(sorted(set(originals)))
         self.adopted.kept_now += sum(reference in stored for reference in originals)
 

@@ -1,4 +1,4 @@
-"""Flood events: very many copies of one story have arrived within a short time, at all consumers together."""
+"""Flood events: very many copies of one story have arrived within a short time, counted over all consumers."""
 
 from typing import Annotated, Final, Literal
 

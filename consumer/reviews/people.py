@@ -38,7 +38,7 @@ class PersonError(DupwatchError):
 
 
 class NameTaken(PersonError):  # noqa: N818  # named for the name
-    """Another person has this name, perhaps in another case."""
+    """Another person has this name, or one with the same ``name_key``."""
 
 
 class LastAdmin(PersonError):  # noqa: N818  # named for the person
@@ -69,16 +69,16 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
 
 
 def ensure_person(connection: Connection, name: str, role: Role, now_ms: int) -> Person:
-    """Return the person with the name that a proxy sent. A new person is added with this role.
+    """Return the person with this name, identified without a password. A new person is added with this role.
 
-    Raises ``PersonError`` for an invalid name, or one that is taken in another case.
+    Raises ``PersonError`` for an invalid name, and ``NameTaken`` if another name has the same ``name_key``.
     """
     acquire_lock(connection, Lock.PEOPLE)
     return person_named(connection, name) or add_person(connection, name, role, now_ms)
 
 
 def people(connection: Connection) -> list[Person]:
-    """Return everybody, by name."""
+    """Return everybody, sorted by name."""
     return [person_from_row(row) for row in connection.execute(people_columns().order_by(PEOPLE.c.name))]
 
 

@@ -22,7 +22,7 @@ CHANGES: Final[dict[VerdictChangeKind, str]] = {
     "partner_came_before": "flagged before, against an article older than the replayed range",
     "not_in_force": "without a verdict in the current store",
 }
-"""The kinds of changes, and their descriptions in a report."""
+"""The kinds of changes, and their descriptions in a report, which calls the store ``before`` the current one."""
 
 _BATCH: Final = 256
 """The number of versions to compare at once."""

@@ -53,7 +53,7 @@ class Calibration(NamedTuple):
 class _Measurement:
     """A listener that adds up the reports of runs.
 
-    It stops the current run after the first batch that ends when the time is up.
+    It stops the current run after the first batch that ends once the time is up.
     """
 
     clock: Clock

@@ -59,7 +59,7 @@ class EventSink(EventPort, Protocol):
         ...
 
     def close(self) -> None:
-        """Release its resources."""
+        """Close its file or its producer."""
         ...
 
 
@@ -258,7 +258,7 @@ class SinkReleases(ReleasePort):
                 outcomes.append(
                     SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {clean_record.reason}")
                 )
-                # The search may have taken long, and the search for the others may too.
+                # The search may have taken a long time, and so may searches for the others.
                 break
             outcomes.append(None)
             plans[version.reference] = ReleasePlan(FlagReversal(version, release.attribution), clean_record)

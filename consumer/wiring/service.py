@@ -1,4 +1,4 @@
-"""Builds the HTTP service, which listens from the start, and answers once words and store are loaded."""
+"""Builds the HTTP service. It listens from the start, and judges once the lexicon and the store are loaded."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ from consumer.wiring.listening_server import ListeningServer
 from consumer.wiring.service_loading import ServiceLoader, ServiceParts
 
 JUDGE: Final = "judging"
-"""The name of the thread that loads the service, and then judges articles to store."""
+"""The name of the thread that loads the service, and then judges and stores articles."""
 
 
 class Observers(NamedTuple):
@@ -59,7 +59,7 @@ class Logs(NamedTuple):
 class Service(ListeningServer):
     """A listening service, which is loaded while it runs.
 
-    One thread answers requests, several check articles, and one judges articles to store.
+    One thread answers requests, several check articles, and one judges and stores articles.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Service(ListeningServer):
             with nullcontext() if self._tokens is None else PeriodicCheck("tokens", self._tokens.look):
                 self._serve()
         finally:
-            # Closed before the store and the sink, which must no longer be in use then.
+            # Stop everything that uses the store and the sink, because they are closed next.
             self._workers.close()
             self._banks.close()
             self._inbox.close()

@@ -21,7 +21,7 @@ _SCAN_PAGE: Final = 256
 
 
 class Articles:
-    """The operations on this table. Each method sends its requests through the given ``Calls``."""
+    """The operations on this table. Every method except ``scan`` sends its requests through the given ``Calls``."""
 
     def __init__(self, table: bytes, gateways: Gateways) -> None:
         self._table = table
@@ -35,8 +35,8 @@ class Articles:
         A crash may leave a record without its body. Such a version has no verdict, since nobody else finds it before
         this method has returned. So it will be created again, and its body is written then.
 
-        The new cells are not read again: the returned rows are those read before, with the new versions added. They
-        lack only the cells that others wrote in between. If another process created a version first, the row is
+        The new cells are not read again: the result comes from the rows read before, with the new versions added. These
+        rows lack only the cells that others wrote in between. If another process created a version first, the row is
         read again.
         """
         references = [version.record.reference for version in versions]
@@ -71,7 +71,7 @@ class Articles:
         return [rows[tombstone.id_hash].tombstones.get(tombstone.reference) for tombstone in tombstones]
 
     def read(self, calls: Calls, references: Sequence[bytes]) -> list[StoredVersion | None]:
-        """Read versions, or None for a missing one. Cache pending cells for ``settle``."""
+        """Return these versions as stored; None for a missing one. Cache pending cells for ``settle``."""
         rows = self._rows(calls, references)
         return [rows[reference[:ID_HASH_BYTES]].stored(reference) for reference in references]
 
@@ -81,7 +81,7 @@ class Articles:
         return [rows[id_hash].history() for id_hash in id_hashes]
 
     def bodies(self, calls: Calls, references: Sequence[bytes]) -> list[str | None]:
-        """Read the texts, or None for a missing one."""
+        """Return the texts of these versions; None for a missing one."""
         ids = list(dict.fromkeys(reference[:ID_HASH_BYTES] for reference in references))
         rows = calls.rows(self._table, ids, [cells.BODY_FAMILY], _BODIES_AT_ONCE)
         packed = [rows.get(reference[:ID_HASH_BYTES], {}).get(cells.body_column(reference)) for reference in references]

@@ -232,12 +232,13 @@ class Calls:
         """Return the error of a call that was repeated until its deadline.
 
         HBase's answer to a batch does not distinguish a missing table from one whose regions move ("Failed 2 actions:
-        feed:postings"). So the master is asked for its tables, but only now, after temporary failures had time to end.
+        feed:postings"). So the master is asked for its tables, but only now, after temporary failures have had
+        time to end.
         """
         found = self._unusable_tables()
         if found.missing:
             return StoreRefused(found.missing)
-        advice = "Check that the gateways of store.url and HBase run; dupwatch doctor checks each."
+        advice = "Check that HBase and the gateways in store.url are running; dupwatch doctor checks each."
         reason = " ".join(found.disabled) or f"{str(cause).rstrip('.')}. {advice}"
         within = f"within {self.gateways.options.deadline_s:g} seconds"
         return StoreUnavailable(f"The store {self.gateways.place} did not answer {within}: {reason}")

@@ -77,8 +77,8 @@ def resume(
 
     Stop the consumers of the group first, and start them again afterwards: brokers accept offsets from another client
     only while the group has no members. The count of bad records starts again from zero, so a partition that is still
-    bad is held again after at most kafka.poison_records_min records. With --until, each record up to that offset gets a
-    verdict or a dead letter.
+    bad is held again after at most kafka.poison_records_min records. With --until, each record before that offset gets
+    a verdict or a dead letter.
     """
     if until is not None and skip_to is not None:
         raise ConfigError("--until and --skip-to cannot be used together; use one of them")
@@ -106,7 +106,7 @@ def _sentence(partition: HeldPartition, until: int | None, skip_to: int | None) 
     resumes = f"{name} resumes at offset {partition.offset}, with up to {counted(partition.waiting, 'record')} waiting."
     if until is None:
         return resumes
-    return f"{resumes} Up to offset {until} each bad record becomes a dead letter."
+    return f"{resumes} Before offset {until}, each bad record becomes a dead letter."
 
 
 def _json_fields(partition: HeldPartition) -> dict[str, object]:

@@ -46,9 +46,9 @@ def load() -> Any:  # noqa: ANN401  # a module
 
 
 def precise_text(tree: etree._Element) -> str:
-    """Return the text of the article on a page, one line per block; "" if none is found, or the page is too large.
+    """Return the text of the article on a page, one line per block; "" if none is found.
 
-    The tree must come from the parser of ``lxml.html``.
+    The result is also "" if the page is too large or too deep. The tree must come from the parser of ``lxml.html``.
     """
     return "" if _is_costly(tree) else _found_text(tree)
 

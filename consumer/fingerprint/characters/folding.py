@@ -1,4 +1,4 @@
-"""Computes the length of a text after folding, without folding it: one character can become eighteen.
+"""Computes the length of a text after folding, without folding it, because one character can become eighteen.
 
 The result is the sum of the lengths of the folded characters. Folding may then compose characters, so the sum is an
 upper bound. It is exact except for a few characters in a million.

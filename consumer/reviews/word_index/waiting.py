@@ -1,4 +1,4 @@
-"""The queue of flags whose words must still be indexed, and the consoles that have claimed them."""
+"""The queue of flags whose words must still be indexed, and the claims of consoles on them."""
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ LEASE_MS: Final = 120_000
 TRIES_MAX: Final = 3
 """How many times a flag is tried in all if the store does not have its text."""
 RETRY_MS: Final = 3_600_000
-"""The time between two such attempts."""
+"""The time until a flag whose text the store does not have is tried again."""
 IDS_EXAMINED_MAX: Final = 20_000
 """How many ids are examined at a time, to find flags that are neither indexed nor waiting."""
 

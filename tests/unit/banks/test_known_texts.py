@@ -319,7 +319,7 @@ def test_random_changes_leave_what_a_new_process_would_hold(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, small_max: int
 ) -> None:
     """Whichever of the two indexes an item is in."""
-    monkeypatch.setattr(known_texts, "_SMALL_ITEMS_MIN", small_max)
+    monkeypatch.setattr(known_texts, "_SMALL_LIMIT_MIN", small_max)
     drawn = random.Random(small_max)
     texts = [written(100 + number) for number in range(6)]
     followed, banks = KnownTexts(engine, SETTINGS, lambda: TIME_MS), Banks.of([SPAM, NOTICES])

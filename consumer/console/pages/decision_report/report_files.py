@@ -37,7 +37,7 @@ def _streamed_response(
     ending: str,
     content_type: str,
     encode: Callable[[date, Sequence[ReportLine]], bytes],
-    begin: bytes,
+    prefix: bytes,
 ) -> StreamedResponse:
     days = days_in(visit.query, visit.context.now_ms())
 
@@ -47,7 +47,7 @@ def _streamed_response(
         with visit.context.database.read_connection() as connection:
             lines = lines_of_day(connection, day_begins_ms(day))
         data = encode(day, lines)
-        return (begin + data if last is None else data), None if day == days.last else day.isoformat()
+        return (prefix + data if last is None else data), None if day == days.last else day.isoformat()
 
     return StreamedResponse(content_type, f"dupwatch-decisions-{days.first}-{days.last}.{ending}", piece)
 
@@ -61,9 +61,9 @@ def _cells(line: ReportLine) -> list[str]:
     return [values[name] for name in COLUMNS[1:]]
 
 
-def _table(rows: Sequence[Sequence[str]], begin: str = "") -> bytes:
+def _table(rows: Sequence[Sequence[str]], prefix: str = "") -> bytes:
     file = io.StringIO()
-    file.write(begin)
+    file.write(prefix)
     csv.writer(file).writerows([text_cell(one_line(cell, _CELL_CHARS_MAX)) for cell in row] for row in rows)
     return file.getvalue().encode()
 
