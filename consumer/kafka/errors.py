@@ -64,7 +64,15 @@ def describe(error: KafkaError) -> str:
 
 
 def failure_message(brokers: str, error: KafkaError, failure: str) -> str:
-    """Return why a request failed, and what to do. The message begins with ``failure`` if a broker has answered."""
+    """Return why a request failed, and what to do.
+
+    The message begins with ``failure`` if a broker has answered, unless the brokers refuse the credentials.
+    """
+    if error.code() == KafkaError._AUTHENTICATION:
+        return (
+            f"the brokers at {brokers} refuse the credentials: {describe(error)}. Check the sasl properties in "
+            "kafka.client and kafka.secret_files."
+        )
     if error.code() not in _TRANSPORT | _CERTAIN_OUTAGES:
         return f"{failure}: {describe(error)}"
     return (

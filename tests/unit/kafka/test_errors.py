@@ -16,6 +16,13 @@ def test_brokers_out_of_reach_are_named(code: int) -> None:
     assert "dupwatch doctor" in message
 
 
+def test_refused_credentials_are_not_taken_for_an_outage() -> None:
+    """The brokers answer, so their address is right."""
+    message = failure_message("broker:9092", KafkaError(KafkaError._AUTHENTICATION), "the group was not read")
+    assert message.startswith("the brokers at broker:9092 refuse the credentials: ")
+    assert "kafka.secret_files" in message
+
+
 def test_a_refusal_is_told_in_the_words_of_the_brokers() -> None:
     """They answered: their address is right."""
     message = failure_message(
