@@ -75,8 +75,8 @@ class OpenedTable(NamedTuple):
 def open_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, separator: str) -> OpenedTable:
     """Read the header of a table. Raises ``ValueError``, whose message continues a sentence about the header.
 
-    Input that ends or breaks off within its header has no rows. If it breaks off, the chunks raise the fault. If
-    a quote is still open then, they first yield the header so far, without a byte order mark or empty lines.
+    Input that ends or breaks off within its header has no rows. If it breaks off, the chunks yield the header so far,
+    without a byte order mark or empty lines before it, and raise the fault.
     """
     beginning = _ReplayedBeginning(chunks)
     first = b""
@@ -92,7 +92,8 @@ def open_table(chunks: Iterator[bytes], limits: ReadLimits, form: FileForm, sepa
     header_splitter = splitter(Position(0, mark_bytes))
     header = _header(header_splitter, chain([first[mark_bytes:]], beginning), limits)
     if beginning.fault is not None and (header is None or not header.line_end):
-        return OpenedTable(splitter(Position()), Position(), b"", beginning.replay(header_splitter.position.offset))
+        begins = header_splitter.position.offset if header is None else header.start
+        return OpenedTable(splitter(Position()), Position(), b"", beginning.replay(begins))
     if header_splitter.quoted_bytes:
         raise ValueError("has a quote that is not closed")
     start, table = header_splitter.position, None

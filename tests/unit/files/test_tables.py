@@ -158,6 +158,16 @@ def test_what_comes_before_a_header_that_breaks_off_is_not_a_row(tmp_path: Path,
     assert [(row.start, row.fault and row.fault.reason) for row in found] == [(0, Reason.TRUNCATED_INPUT)]
 
 
+@pytest.mark.parametrize("header", ["id,body", '"id","bo'])
+def test_a_header_that_breaks_off_is_kept(tmp_path: Path, header: str) -> None:
+    """Its dead letter has what could be read, whether or not a quote is open."""
+    packed = gzip.compress(f"\n{header}dy\n".encode(), compresslevel=0)
+    path, found = tmp_path / "feed", list[RawRecord]()
+    path.write_bytes(packed[: -8 - len("dy\n")])
+    read_on(path, BEGIN, "utf-8", found)
+    assert [(row.data, row.fault and row.fault.reason) for row in found] == [(header.encode(), Reason.TRUNCATED_INPUT)]
+
+
 def test_a_byte_that_is_left_over_is_an_invalid_row(tmp_path: Path) -> None:
     """A run that resumes behind it has nothing to do, and one whose file became shorter says so."""
     path = written(tmp_path / "feed", "id,body\n1,one\n", "utf-16-le")
