@@ -53,7 +53,7 @@ def add_person(connection: Connection, name: str, role: Role, now_ms: int, *, pa
     """Add a person. Raises ``PersonError`` for an invalid name or one that is taken."""
     acquire_lock(connection, Lock.PEOPLE)
     if not name or len(name) > NAME_CHARS_MAX or not is_storable(name):
-        raise PersonError(f"a name must have 1 to {NAME_CHARS_MAX} characters")
+        raise PersonError(f"a name must have 1 to {NAME_CHARS_MAX} characters of valid UTF-8, without NUL")
     key = name_key(name)
     for other in connection.execute(select(PEOPLE.c.name)).scalars():
         if name_key(other) == key:

@@ -139,7 +139,7 @@ def move_reason(connection: Connection, reason_id: int, step: int) -> None:
 
 def _check_name(others: Sequence[ReviewReason], name: str) -> None:
     if not name or len(name) > REASON_CHARS_MAX or not is_storable(name):
-        raise ReasonError(f"a reason must have 1 to {REASON_CHARS_MAX} characters")
+        raise ReasonError(f"a reason must have 1 to {REASON_CHARS_MAX} characters of valid UTF-8, without NUL")
     if any(name_key(reason.name) == name_key(name) for reason in others):
         raise ReasonTaken(f"a reason named {name} already exists; choose another name")
 
