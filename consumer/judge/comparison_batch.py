@@ -31,12 +31,12 @@ class ComparisonResult(NamedTuple):
 class _Selection(NamedTuple):
     """The versions that a version must be compared with in full, out of ``among``.
 
-    ``similarities`` has the known similarities of all of these, or is empty if all are compared in full.
+    ``similarities`` has the known similarities of all of these; None if all are compared in full.
     """
 
     among: int
     others: Sequence[StoredVersion]
-    similarities: Sequence[float] = ()
+    similarities: list[float] | None = None
 
 
 class ComparisonBatch:
@@ -62,7 +62,9 @@ class ComparisonBatch:
         results = []
         compared = comparisons(zip(versions, [selection.others for selection in selections], strict=True), settings)
         for version, (among, others, known), pairs in zip(versions, selections, compared, strict=True):
-            similarities = list(known) or [pair.similarity for pair in pairs if pair.similarity is not None]
+            similarities = (
+                [pair.similarity for pair in pairs if pair.similarity is not None] if known is None else known
+            )
             alike = [pair for pair in zip(others, pairs, strict=True) if pair[1].alike]
             near = [pair for pair in alike if pair[1].in_force]
             ended = [pair for pair in alike if not pair[1].in_force and pair[0].record.arrival < version.record.arrival]

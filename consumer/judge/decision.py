@@ -101,7 +101,7 @@ def decide(
     known = dict(states)
     duplicates: list[Duplicate] = []
     kept: list[Record] = []
-    for record in sorted(batch, key=attrgetter("time_ms", "sequence", "reference")):
+    for record in sorted(batch, key=attrgetter("arrival")):
         if known[record.reference] is not VersionState.PENDING:
             continue
         near = neighbours[record.reference]

@@ -54,15 +54,8 @@ class PostingRows:
         A truncated row holds the lowest codes, since postings are in order.
         """
         cursor = transaction.cursor(self._databases["postings"])
-        rows: list[PostingRow] = []
-        size_bytes = 0
-        for start in range(0, len(keys), _ROWS_AT_ONCE):
-            read = self._read(cursor, keys[start : start + _ROWS_AT_ONCE], layout)
-            rows += read
-            size_bytes += sum(len(row.packed) for row in read)
-            if bytes_max is not None and size_bytes > bytes_max:
-                return rows_within(iter(rows), bytes_max)
-        return rows
+        groups = (keys[start : start + _ROWS_AT_ONCE] for start in range(0, len(keys), _ROWS_AT_ONCE))
+        return rows_within((row for group in groups for row in self._read(cursor, group, layout)), bytes_max)
 
     def seek(
         self, transaction: Transaction, codes: Sequence[KeyedCode], postings_max: int, layout: PostingLayout

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from secrets import token_bytes
 from typing import Final, Self
@@ -64,7 +64,7 @@ class LmdbStore(Store):
         now_ms = self._options.clock()
         encoded = [self._encode(version) for version in versions]
         # In the order of the references, so that each page is found once.
-        encoded.sort(key=itemgetter(0))
+        encoded.sort(key=attrgetter("reference"))
         stored = self._environment.write(lambda transaction: self._articles.create(transaction, encoded, now_ms))
         return [stored[version.record.reference] for version in versions]
 
