@@ -86,8 +86,10 @@ def test_the_report_says_what_came_of_it() -> None:
         assert words in shown
 
 
-def test_a_log_is_reporter_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_written_now_and_then_and_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of messages filled so far; a log does not have it for every batch."""
+    # A dumb terminal has no bar.
+    monkeypatch.setenv("TERM", "xterm")
 
     def batch(_: Console, reporter: Reporter) -> None:
         Hooks(reporter).report(BatchCommitted([], []))
