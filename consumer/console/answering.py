@@ -244,8 +244,7 @@ class RouteEndpoint:
             answer = self._console.error_page(request, visit, _banks_unavailable(error))
         except (StoreError, StoreMismatch) as error:
             log.warning("The store cannot be read: %s", error, extra={"request_id": visit.request_id})
-            message = N_("The store does not answer. Try again in a few seconds.")
-            answer = self._console.error_page(request, visit, _unavailable(message))
+            answer = self._console.error_page(request, visit, _store_unavailable(error))
         except Exception:
             log.exception("A page of the console failed", extra={"request_id": visit.request_id})
             answer = self._console.error_page(request, visit, page_error(defect()))
@@ -325,6 +324,13 @@ def _redirect_to_sign_in(route: Route, visit: Visit) -> Response:
 
 def _unavailable(message: str) -> PageError:
     return PageError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_s=AWAY_RETRY_S)
+
+
+def _store_unavailable(error: StoreError | StoreMismatch) -> PageError:
+    if isinstance(error, StoreMismatch):
+        # The store may be empty, damaged, or made with other settings.
+        return _unavailable(N_("The store cannot be used. The console's log says why. Tell whoever runs the console."))
+    return _unavailable(N_("The store does not answer. Try again in a few seconds."))
 
 
 def _banks_unavailable(error: BankError) -> PageError:

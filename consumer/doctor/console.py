@@ -11,6 +11,8 @@ from typing import Any
 
 from consumer.config.config import Config
 from consumer.config.sections.console import ConsoleSection
+from consumer.config.sections.feed import SourceSection
+from consumer.config.sections.service import ServiceSection
 from consumer.doctor.finding import DoctorCheck, Finding, ok, warning, wrong
 from consumer.model.errors import ConfigError, SinkError
 from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
@@ -30,9 +32,7 @@ def configures_console(config: Config) -> bool:
 def configures_only_console(config: Config) -> bool:
     """Return whether the configuration is for a console, but neither for a run nor for a service."""
     return (
-        configures_console(config)
-        and not config.service.model_fields_set
-        and "url" not in config.source.model_fields_set
+        configures_console(config) and config.service == ServiceSection() and config.source.url == SourceSection().url
     )
 
 

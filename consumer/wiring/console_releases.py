@@ -228,11 +228,10 @@ class SinkReleases(ReleasePort):
         """Release versions, and send their events to readers. Return the outcomes, as ``ReleasePort`` says."""
         store, read_at_s = self._access(), time.monotonic()
         versions = releasable_versions(store, [(release.article_id, release.version) for release in releases])
-        if all(isinstance(version, ConfigError) for version in versions):
-            return [version for version in versions if isinstance(version, ConfigError)]
-        with self._sink.opened() as sink:
-            outcomes, plans = self._gather(store, releases, versions)
-            if plans:
+        outcomes, plans = self._gather(store, releases, versions)
+        if plans:
+            # Opened last, because its time limit for brokers begins now, and the search may have taken longer.
+            with self._sink.opened() as sink:
                 FlagReleaser(store, AnsweringSink(sink), self._clock).release(plans, read_at_s)
         return outcomes
 

@@ -208,9 +208,9 @@ def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret
     stored = store.agree(new_binding.encode())
     try:
         stored_settings = settings_in(stored)
-        if stored_settings == settings.encode():
+        phrases = differences(stored_settings, settings)
+        if not phrases:
             return with_configured_secret(Binding.decode(stored), configured)
-        phrases = list(differences(stored_settings, settings))
         # The digest follows from the other settings of the scheme, so it is only shown if nothing else differs.
         differing = "; ".join([phrase for phrase in phrases if not phrase.startswith("scheme_digest ")] or phrases)
         if any(phrase.startswith("extractor ") for phrase in phrases):

@@ -286,7 +286,7 @@ def test_host_names(tmp_path: Path, host: str, status: int) -> None:
     [
         (DatabaseUnavailable("gone"), 503, "The console's database does not answer."),
         (StoreUnavailable("gone"), 503, "The store does not answer."),
-        (StoreMismatch("gone"), 503, "The store does not answer."),
+        (StoreMismatch("gone"), 503, "The store cannot be used."),
         (BadCursor("gone"), 400, "This page of the list does not exist."),
         (KeyError("inside"), 500, "The console failed."),
         (AssertionError("inside"), 500, "The console failed."),

@@ -42,6 +42,7 @@ def test_a_configuration_without_a_console_gets_no_checks_of_it() -> None:
     ]
     assert [configures_only_console(alone), configures_only_console(both)] == [True, False]
     assert not configures_only_console(config(service={"threads": 3}))
+    assert configures_only_console(config(service={}, source={"url": "-"})), "config show writes defaults too"
     assert {check.name for check in console_checks(alone)} <= {check.name for check in checks_of(both)}
 
 

@@ -1,5 +1,6 @@
 """A store that is made for a plan takes no other: neither the settings of a consumer, nor another plan."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_settings_decide_where_a_consumer_that_knows_no_plans_was_first(config: 
         stores.bind(store, SHORT, config)
         with pytest.raises(StoreMismatch, match='plan is "4x16" in the store and "16x28" here'):
             stores.bind(store, LONG, config)
+
+
+def test_an_empty_member_is_no_other_setting(config: Config) -> None:
+    """A store whose settings differ only in it is opened: there would be no difference to report."""
+    cell = json.dumps(json.loads(Binding(SHORT).encode()) | {"empty": {}}).encode()
+    with stores.opened_store(config) as store:
+        store.agree(cell)
+        assert stores.bind(store, SHORT, config).settings == SHORT
 
 
 def test_a_store_without_a_plan_is_bound_as_before(config: Config) -> None:
