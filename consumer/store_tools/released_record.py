@@ -29,14 +29,14 @@ _CLOCK_LAG_MS_MAX: Final = 600_000
 class ReturnObstacle(NamedTuple):
     """The reason why an article cannot return to the clean feed, as a clause.
 
-    ``is_passing`` says that the article may be able to return later.
+    ``is_temporary`` says that the article may be able to return later.
     """
 
     reason: str
-    is_passing: bool = False
+    is_temporary: bool = False
 
 
-class RecordId(NamedTuple):
+class RecordPosition(NamedTuple):
     """The position of a record in Kafka."""
 
     topic: str
@@ -51,7 +51,7 @@ class RecordOrigins:
     ``is_complete`` says that all flags were read, so there are no further positions.
     """
 
-    places: Mapping[bytes, Sequence[RecordId]]
+    positions: Mapping[bytes, Sequence[RecordPosition]]
     is_complete: bool
 
 
@@ -66,7 +66,7 @@ class RecordSearch:
 
     flags_topic: str
     flags_since: Callable[[int], Iterator[RawRecord]]
-    record_at: Callable[[RecordId], RawRecord | None]
+    record_at: Callable[[RecordPosition], RawRecord | None]
     is_version: Callable[[RawRecord, StoredVersion], bool]
 
     def origins_of(self, versions: Sequence[StoredVersion]) -> RecordOrigins:
@@ -85,20 +85,20 @@ class RecordSearch:
         since_ms = min(_sent_from_ms(decode_verdict(stored.verdict or b"")) for stored in without_origin)
         references = {_flag_name(stored): stored.record.reference for stored in without_origin}
         keys = {key for key, _ in references}
-        places: dict[bytes, list[RecordId]] = {reference: [] for reference in references.values()}
-        missing = set(places)
+        positions: dict[bytes, list[RecordPosition]] = {reference: [] for reference in references.values()}
+        missing = set(positions)
         for flag in self.flags_since(since_ms):
             if flag.key not in keys:
                 continue
-            reference, record_id = references.get(_name_of(flag)), _record_id_in(flag)
-            if reference is None or record_id is None:
+            reference, position = references.get(_name_of(flag)), _position_in(flag)
+            if reference is None or position is None:
                 continue
-            if record_id not in places[reference]:
-                places[reference].append(record_id)
+            if position not in positions[reference]:
+                positions[reference].append(position)
             missing.discard(reference)
             if not missing:
-                return RecordOrigins(places, is_complete=False)
-        return RecordOrigins(places, is_complete=True)
+                return RecordOrigins(positions, is_complete=False)
+        return RecordOrigins(positions, is_complete=True)
 
     def record_of(self, flagged: FlaggedVersion, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
         """Return the record of this version, to be sent again, or the obstacle to sending it.
@@ -109,43 +109,43 @@ class RecordSearch:
         if stored.ends_at is not None:
             return ReturnObstacle("a later version or a retraction has arrived since, and the topic keeps the last one")
         if stored.record.origin is not None:
-            record_id = _record_id_of(stored.record.origin)
+            position = _position_of(stored.record.origin)
             return (
-                ReturnObstacle("it did not come from a topic") if record_id is None else self._record(record_id, stored)
+                ReturnObstacle("it did not come from a topic") if position is None else self._record(position, stored)
             )
         found: RawRecord | ReturnObstacle | None = None
         try:
-            for record_id in self._places(flagged, known):
-                if isinstance(found := self._record(record_id, stored), RawRecord):
+            for position in self._positions(flagged, known):
+                if isinstance(found := self._record(position, stored), RawRecord):
                     return found
         except SourceError as error:
-            return ReturnObstacle(str(error), is_passing=True)
+            return ReturnObstacle(str(error), is_temporary=True)
         return found or ReturnObstacle(f"none of its flags in {self.flags_topic} says where its record is")
 
-    def _places(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordId]:
+    def _positions(self, flagged: FlaggedVersion, known: RecordOrigins | None) -> Iterator[RecordPosition]:
         """Yield the positions that the flags of this version name, known positions first. Raises ``SourceError``."""
         stored = flagged.stored
         key, name = stored.record.id.encode(), _flag_name(stored)
-        places = None if known is None else known.places.get(stored.record.reference)
-        seen = set(places or ())
-        yield from places or ()
-        if places is not None and known is not None and known.is_complete:
+        positions = None if known is None else known.positions.get(stored.record.reference)
+        seen = set(positions or ())
+        yield from positions or ()
+        if positions is not None and known is not None and known.is_complete:
             return
         for flag in self.flags_since(_sent_from_ms(flagged.verdict)):
             if flag.key != key or _name_of(flag) != name:
                 continue
-            record_id = _record_id_in(flag)
-            if record_id is not None and record_id not in seen:
-                seen.add(record_id)
-                yield record_id
+            position = _position_in(flag)
+            if position is not None and position not in seen:
+                seen.add(position)
+                yield position
 
-    def _record(self, record_id: RecordId, stored: StoredVersion) -> RawRecord | ReturnObstacle:
+    def _record(self, position: RecordPosition, stored: StoredVersion) -> RawRecord | ReturnObstacle:
         """Return the record at this position, or an obstacle if it no longer exists or is not this version."""
-        where = f"{record_id.topic} [{record_id.partition}] offset {record_id.offset}"
+        where = f"{position.topic} [{position.partition}] offset {position.offset}"
         try:
-            record = self.record_at(record_id)
+            record = self.record_at(position)
         except SourceError as error:
-            return ReturnObstacle(f"its record at {where} cannot be read: {error}", is_passing=True)
+            return ReturnObstacle(f"its record at {where} cannot be read: {error}", is_temporary=True)
         if record is None:
             return ReturnObstacle(f"its record at {where} no longer exists")
         if not self.is_version(record, stored):
@@ -168,18 +168,18 @@ def _name_of(flag: RawRecord) -> tuple[bytes | None, str]:
     return flag.key, (verdict.version or "") if verdict.outcome == "duplicate" else ""
 
 
-def _record_id_in(flag: RawRecord) -> RecordId | None:
+def _position_in(flag: RawRecord) -> RecordPosition | None:
     headers: Mapping[str, bytes | None] = dict(flag.headers)
     topic, partition, offset = (headers.get(name) or b"" for name in (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET))
     if not topic or not partition.isdigit() or not offset.isdigit():
         return None
-    return RecordId(topic.decode(errors="replace"), int(partition), int(offset))
+    return RecordPosition(topic.decode(errors="replace"), int(partition), int(offset))
 
 
-def _record_id_of(origin: Origin) -> RecordId | None:
+def _position_of(origin: Origin) -> RecordPosition | None:
     """Return the position of an origin's record, or None if it did not come from a topic."""
     partition = partition_named(origin.feed)
-    return None if partition is None or origin.sequence is None else RecordId(*partition, origin.sequence)
+    return None if partition is None or origin.sequence is None else RecordPosition(*partition, origin.sequence)
 
 
 def _sent_from_ms(verdict: Verdict) -> int:

@@ -253,7 +253,7 @@ class SinkReleases(ReleasePort):
                 # Requested twice; the next call finds it released.
                 break
             clean_record = self._record_to_return(store, version)
-            if release.is_patient and isinstance(clean_record, ReturnObstacle) and clean_record.is_passing:
+            if release.is_patient and isinstance(clean_record, ReturnObstacle) and clean_record.is_temporary:
                 outcomes.append(
                     SourceError(f"{release.article_id!r} cannot be sent to the clean feed yet: {clean_record.reason}")
                 )

@@ -16,7 +16,7 @@ from consumer.kafka.source.range_source import RangeSource
 from consumer.model.article import Article
 from consumer.model.errors import BadRecord
 from consumer.model.record import RawRecord
-from consumer.store_tools.released_record import RecordId, RecordOrigins, RecordSearch, ReturnObstacle
+from consumer.store_tools.released_record import RecordOrigins, RecordPosition, RecordSearch, ReturnObstacle
 from consumer.store_tools.releases import FlaggedVersion
 from consumer.wiring import components, feeds, stores
 from consumer.wiring.kafka_parts import sink_topics
@@ -128,8 +128,8 @@ class SourceRecords:
             is_version=self._check.is_version,
         )
 
-    def _record_at(self, record_id: RecordId) -> RawRecord | None:
-        topic, partition, offset = record_id
+    def _record_at(self, position: RecordPosition) -> RawRecord | None:
+        topic, partition, offset = position
         return self._open_reader().read((topic, partition), offset)
 
     def _open_reader(self) -> OffsetReader:

@@ -66,14 +66,14 @@ class Gateways:
         """
         return Calls(self, Deadline.after(self.options.deadline_s), operation)
 
-    def spread(self, works: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
+    def spread(self, tasks: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
         """Call these functions, several at a time, and return their results.
 
         If some fail, raise the error of the first failed function in order.
         """
-        if len(works) == 1:
-            return [works[0]()]
-        futures: list[Future[_Answer]] = [self._threads.submit(work) for work in works]
+        if len(tasks) == 1:
+            return [tasks[0]()]
+        futures: list[Future[_Answer]] = [self._threads.submit(work) for work in tasks]
         # Nothing may still run when the caller gets an error.
         wait(futures)
         return [future.result() for future in futures]
@@ -127,11 +127,11 @@ class Calls:
         here, gateways and servers work on others. Raises ``AnswerTooBig`` if one answer has more than ``bytes_max``
         bytes.
         """
-        works = [
+        tasks = [
             partial(self._rows, table, some, columns, bytes_max)
             for some in pieces(rows, self.share(len(rows), at_once))
         ]
-        return {row: found for part in self.gateways.spread(works) for row, found in part.items()}
+        return {row: found for part in self.gateways.spread(tasks) for row, found in part.items()}
 
     def row_cells(  # the parameters of GatewayConnection.row_cells
         self,
@@ -167,8 +167,8 @@ class Calls:
         options = self.gateways.options
         each = -(-len(swaps) // options.connections_max)
         at_once = min(max(each, SWAPS_APART_MIN), options.swaps_under_way_max)
-        works = [partial(self._swap, table, some) for some in pieces(swaps, at_once)]
-        return [outcome for part in self.gateways.spread(works) for outcome in part]
+        tasks = [partial(self._swap, table, some) for some in pieces(swaps, at_once)]
+        return [outcome for part in self.gateways.spread(tasks) for outcome in part]
 
     def scan(self, selection: ScanSelection, work: Callable[[Iterator[tuple[bytes, Columns]]], _Answer]) -> _Answer:
         """Return the result of ``work`` on the rows of a selection. After a temporary error the scan starts again."""

@@ -170,8 +170,8 @@ class PostingRows:
         ]
         # The group of the first key is read even if the budget is spent.
         in_order.sort(key=lambda group: group[0] != keys[0])
-        works = [partial(self._read_group, reading, group, first=number == 0) for number, group in enumerate(in_order)]
-        return {key: part for parts in self._gateways.spread(works) for key, part in parts.items()}
+        tasks = [partial(self._read_group, reading, group, first=number == 0) for number, group in enumerate(in_order)]
+        return {key: part for parts in self._gateways.spread(tasks) for key, part in parts.items()}
 
     def _read_group(self, reading: "_Reading", keys: Sequence[bytes], *, first: bool) -> dict[bytes, "_RowParts"]:
         """Read some rows with one request, or one by one if they are wide. Return them by key.

@@ -11,13 +11,13 @@ from consumer.kafka.sink.event_headers import ORIGIN_OFFSET, ORIGIN_PARTITION, O
 from consumer.model.errors import SourceError
 from consumer.model.record import Header, RawRecord
 from consumer.model.verdict import Outcome, Verdict, decode_verdict, encode
-from consumer.store_tools.released_record import RecordId, RecordOrigins, RecordSearch, ReturnObstacle
+from consumer.store_tools.released_record import RecordOrigins, RecordPosition, RecordSearch, ReturnObstacle
 from consumer.store_tools.releases import FlaggedVersion
 from storage.records import StoredVersion
 from tests.builders import make_record, make_tombstone, raw_message
 
 RECORD = make_record("a")
-PLACE = RecordId("articles", 2, 7)
+PLACE = RecordPosition("articles", 2, 7)
 ARRIVED = "2026-01-02T03:04:05.678Z"
 
 
@@ -39,10 +39,10 @@ def message(data: bytes, key: bytes = b"a", headers: tuple[Header, ...] = ()) ->
     return raw_message(data, key, headers=headers)
 
 
-def origin(record_id: RecordId) -> tuple[Header, ...]:
+def origin(position: RecordPosition) -> tuple[Header, ...]:
     """Return the headers of a flag that name a record."""
     names = (ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET)
-    return tuple((name, str(value).encode()) for name, value in zip(names, record_id, strict=True))
+    return tuple((name, str(value).encode()) for name, value in zip(names, position, strict=True))
 
 
 @dataclass
@@ -50,8 +50,8 @@ class Topics:
     """Flags, and records by where they are; the content says whether a record is the version."""
 
     flags: list[RawRecord] = field(default_factory=list)
-    records: Mapping[RecordId, bytes] = field(default_factory=dict)
-    asked: list[RecordId] = field(default_factory=list)
+    records: Mapping[RecordPosition, bytes] = field(default_factory=dict)
+    asked: list[RecordPosition] = field(default_factory=list)
     readings: int = 0
     read: int = 0
 
@@ -63,12 +63,12 @@ class Topics:
             self.read += 1
             yield flag
 
-    def record_at(self, record_id: RecordId) -> RawRecord | None:
+    def record_at(self, position: RecordPosition) -> RawRecord | None:
         """Return a record; topics with the name "secret" cannot be read."""
-        self.asked.append(record_id)
-        if record_id.topic == "secret":
+        self.asked.append(position)
+        if position.topic == "secret":
             raise SourceError("not allowed")
-        return message(self.records[record_id]) if record_id in self.records else None
+        return message(self.records[position]) if position in self.records else None
 
     def search(self, stored: StoredVersion = STORED, known: RecordOrigins | None = None) -> RawRecord | ReturnObstacle:
         """Search for the record of a version."""
@@ -101,7 +101,7 @@ def test_the_record_that_a_flag_names_is_found() -> None:
         (PLACE._replace(topic="secret"), "its record at secret [2] offset 7 cannot be read: not allowed"),
     ],
 )
-def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordId, why: str) -> None:
+def test_a_record_that_cannot_be_sent_again_has_a_reason(at: RecordPosition, why: str) -> None:
     """The reason names the record."""
     found = Topics([message(flag_of(), headers=origin(at))], {PLACE._replace(offset=8): b"another version"}).search()
     assert isinstance(found, ReturnObstacle)
@@ -151,7 +151,7 @@ def test_a_version_with_an_origin_is_read_there() -> None:
         ),
         (
             from_topic(feed="secret:2"),
-            ReturnObstacle("its record at secret [2] offset 7 cannot be read: not allowed", is_passing=True),
+            ReturnObstacle("its record at secret [2] offset 7 cannot be read: not allowed", is_temporary=True),
         ),
     ],
 )
@@ -183,10 +183,10 @@ def test_what_came_from_no_topic_cannot_return_to_one(stored: StoredVersion) -> 
 def test_versions_with_an_origin_are_left_out_of_the_search() -> None:
     """The topic is not read for them."""
     topics = Topics(flags_of((0, 7), (1, 1)))
-    assert topics.searching().origins_of([from_topic(FLAGGED[0])]).places == {}
+    assert topics.searching().origins_of([from_topic(FLAGGED[0])]).positions == {}
     assert topics.readings == 0
     known = topics.searching().origins_of([from_topic(FLAGGED[0]), FLAGGED[1]])
-    assert known.places == {MANY[1].reference: [PLACE._replace(offset=1)]}
+    assert known.positions == {MANY[1].reference: [PLACE._replace(offset=1)]}
 
 
 def test_a_version_that_was_followed_does_not_return() -> None:
@@ -253,6 +253,6 @@ def test_what_was_not_looked_for_is_searched_for() -> None:
     nothing = topics.searching().origins_of(
         [FLAGGED[2]._replace(verdict=None), FLAGGED[3]._replace(ends_at=RECORD.arrival)]
     )
-    assert (topics.readings, nothing.places) == (0, {})
+    assert (topics.readings, nothing.positions) == (0, {})
     for known in (nothing, topics.searching().origins_of(FLAGGED[:1])):
         assert isinstance(topics.search(FLAGGED[1], known), RawRecord)
