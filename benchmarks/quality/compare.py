@@ -55,16 +55,18 @@ class Judged(NamedTuple):
     seconds: float
 
 
-def judge_with_dupwatch(feed: Path, overrides: dict[str, Any]) -> Judged:
+def judge_with_dupwatch(
+    feed: Path, overrides: dict[str, Any], clock: Callable[[], float] = time.perf_counter
+) -> Judged:
     """Judge a feed with these settings and a store in memory; ``ValueError`` if a line is not an article."""
     io_sections = {"source": {"url": str(feed)}, "sink": {"url": "-", "emit": "all"}, "store": {"url": "memory:"}}
     events, letters = io.BytesIO(), io.BytesIO()
     with prepared_run(
         load_config(None, overrides | io_sections), Streams(events, letters), Hooks(), StopSignal()
     ) as run:
-        began = time.perf_counter()
+        began = clock()
         run.pipeline.run()
-        seconds = time.perf_counter() - began
+        seconds = clock() - began
     if letters.getvalue():
         raise ValueError(f"{feed} has lines that are no articles: {letters.getvalue()[:200]!r}")
     decoder = msgspec.json.Decoder(Verdict)

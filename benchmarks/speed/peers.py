@@ -8,6 +8,7 @@
 import logging
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -25,7 +26,7 @@ SHINGLE_CHARS: Final = 5
 STOCK: Final = "jieba.analyse + simhash + SimhashIndex"
 DATASKETCH: Final = "datasketch.MinHashLSH"
 RENSA: Final = "rensa.RMinHashLSH"
-_RENSA_BANDS: Final = 16
+RENSA_BANDS: Final = 16
 _RENSA_SEED: Final = 42
 _RENSA_PRELOADED_SHINGLES: Final = 16
 
@@ -73,13 +74,35 @@ class StockBuild:
         return found
 
 
+class SimhashPackage:
+    """``simhash`` with its own features (windows of four letters), and its index."""
+
+    def __init__(self, distance: int) -> None:
+        self._simhash: Any = import_module("simhash").Simhash
+        log = logging.getLogger("simhash")
+        # It warns of every row above 200.
+        log.setLevel(logging.ERROR)
+        self._index: Any = import_module("simhash").SimhashIndex([], k=distance, log=log)
+        self._kept: dict[str, Any] = {}
+
+    def named(self, article_id: str, text: str) -> str | None:
+        """Name the nearest of the articles that the index finds; if it finds none, put the text there."""
+        fingerprint = self._simhash(text)
+        hits: list[str] = self._index.get_near_dups(fingerprint)
+        if hits:
+            return min(hits, key=lambda hit: (fingerprint.distance(self._kept[hit]), hit))
+        self._kept[article_id] = fingerprint
+        self._index.add(article_id, fingerprint)
+        return None
+
+
 class MinHashLsh:
     """``datasketch`` with the permutations made once, and the shingles of a text hashed in one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, threshold: float = THRESHOLD) -> None:
         datasketch: Any = import_module("datasketch")
-        self._empty = datasketch.MinHash(num_perm=PERMUTATIONS)
-        self._index = datasketch.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        self._empty = _empty_minhash()
+        self._index = datasketch.MinHashLSH(num_perm=PERMUTATIONS, params=_bands_and_rows(threshold))
         self._minhashes: dict[str, Any] = {}
 
     @property
@@ -105,6 +128,10 @@ class MinHashLsh:
         """Say whether the text repeats one in the index; where it does not, put it there."""
         return self.judge_shingles(article_id, shingles(text))[0] is not None
 
+    def named(self, article_id: str, text: str) -> str | None:
+        """Name the most similar of the articles that the index finds; if it finds none, put the text there."""
+        return self.judge_shingles(article_id, shingles(text))[0]
+
     def judge_shingles(self, article_id: str, parts: set[str], similarity_min: float = 0.0) -> tuple[str | None, float]:
         """Name the most similar of the articles that the index finds, with the estimate.
 
@@ -122,13 +149,26 @@ class MinHashLsh:
         return None, 0.0
 
 
+@cache
+def _empty_minhash() -> Any:  # noqa: ANN401  # the package's types are partial
+    return import_module("datasketch").MinHash(num_perm=PERMUTATIONS)
+
+
+@cache
+def _bands_and_rows(threshold: float) -> tuple[int, int]:
+    """Return what ``datasketch`` chooses for a threshold; choosing takes it a good part of a second."""
+    chosen: Any = import_module("datasketch").MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
+    return int(chosen.b), int(chosen.r)
+
+
 class RensaLsh:
     """``rensa``: one ``RMinHash`` per article, with its shingles in one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, bands: int = RENSA_BANDS) -> None:
         rensa: Any = import_module("rensa")
         self._sketch = rensa.RMinHash
-        self._index = rensa.RMinHashLSH(THRESHOLD, PERMUTATIONS, _RENSA_BANDS)
+        self._index = rensa.RMinHashLSH(THRESHOLD, PERMUTATIONS, bands)
+        self._kept: dict[int, tuple[str, Any]] = {}
         self._articles = 0
 
     def preload(self, count: int, rng: np.random.Generator) -> None:
@@ -139,15 +179,26 @@ class RensaLsh:
         )
         self._articles += count
 
-    def judge(self, _article_id: str, text: str) -> bool:
+    def judge(self, article_id: str, text: str) -> bool:
         """Say whether the text shares a band with one in the index; if not, put it there."""
+        return self.named(article_id, text) is not None
+
+    def named(self, article_id: str, text: str) -> str | None:
+        """Name the most similar of the articles that share a band with the text; if none does, put it into the index.
+
+        Preloaded articles have no names: the first one is named by its number.
+        """
         sketch = self._sketch(PERMUTATIONS, _RENSA_SEED)
         sketch.update(list(shingles(text)))
-        if self._index.query(sketch):
-            return True
+        hits = self._index.query(sketch)
+        if hits:
+            named = [self._kept[hit] for hit in hits if hit in self._kept]
+            best = max(named, key=lambda kept: float(sketch.jaccard(kept[1])), default=None)
+            return str(hits[0]) if best is None else best[0]
         self._index.insert(self._articles, sketch)
+        self._kept[self._articles] = (article_id, sketch)
         self._articles += 1
-        return False
+        return None
 
 
 def shingles(text: str, chars: int = SHINGLE_CHARS) -> set[str]:
