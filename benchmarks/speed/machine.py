@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 PACKAGES = (
-    "numpy", "lmdb", "msgspec", "rjieba", "jieba", "simhash", "datasketch", "faiss-cpu",
+    "numpy", "lmdb", "msgspec", "rjieba", "jieba", "simhash", "datasketch", "rensa", "faiss-cpu",
 )  # fmt: skip
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIBC = ctypes.CDLL(None)

@@ -13,7 +13,10 @@ from tests.documented_commands import commands_of, what_is_unknown
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("sample/*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *(page for name in ("sample", "docs", "deploy", "benchmarks") for page in ROOT.glob(f"{name}/**/*.md")),
+    ]
 )
 DESCRIBING_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"]
 """Decisions and changes name what was there when they were written."""

@@ -257,6 +257,9 @@ PAPERS = "core_2020-05-10_deduplication"
         ("sohu", "sohu2021_open_data_clean/短短匹配A类/valid.txt", "{}\n", "should have source, target and labelA"),
         ("core", f"{PAPERS}/a.json", "[]\n", "line 1 is not a paper with a core_id"),
         ("core", f"{PAPERS}/readme", "", "has no \\*.json"),
+        ("core", f"{PAPERS}/a.json", "", f"{PAPERS} has no texts"),
+        ("core", f"{PAPERS}/a.json", '{"core_id": 7}\n{"core_id": "7"}\n', f"{PAPERS} has the id 7 twice"),
+        ("sms", "SMSSpamCollection/readme", "", "SMSSpamCollection cannot be read: .*directory"),
     ],
 )  # fmt: skip
 def test_another_layout_is_refused_by_name(name: str, path: str, content: str, reason: str, tmp_path: Path) -> None:
@@ -264,6 +267,13 @@ def test_another_layout_is_refused_by_name(name: str, path: str, content: str, r
     put(tmp_path / path, content)
     with pytest.raises(LayoutError, match=reason):
         read_sets(tmp_path, (name,))
+
+
+def test_files_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    """By the name of their set."""
+    (tmp_path / "SMSSpamCollection").write_bytes("ham\tfünf".encode("latin-1"))
+    with pytest.raises(LayoutError, match="SMSSpamCollection has a file that is not UTF-8"):
+        read_sets(tmp_path, ("sms",))
 
 
 def test_unknown_articles_of_stories_are_refused(tmp_path: Path) -> None:
@@ -408,6 +418,14 @@ def test_the_help_says_how_to_get_every_set() -> None:
     for source in SOURCES:
         assert f"{source.name}: {source.title}. Terms: {source.terms}. Get it from {source.where}." in ran.output
         assert source.place in ran.output
+
+
+def test_the_page_says_how_to_get_every_set() -> None:
+    """The same as the help."""
+    page = Path(command.__file__).with_name("README.md").read_text(encoding="utf-8")
+    for source in SOURCES:
+        row = (source.name, source.title, source.terms, source.where, source.files)
+        assert f"| {' | '.join(row)} |\n" in page
 
 
 def test_ways_of_retrieval_find_what_they_promise() -> None:

@@ -59,9 +59,7 @@ class StoryPair(NamedTuple):
 
 def feed_of(folder: Path, name: str) -> list[Article]:
     """Read the texts of a set. Raises ``LayoutError``."""
-    lines = list(_lines(folder / f"{name}.jsonl.gz", FeedLine))
-    if len({line.id for line in lines}) < len(lines):
-        raise LayoutError(f"{folder / name}.jsonl.gz has an id twice")
+    lines = _lines(folder / f"{name}.jsonl.gz", FeedLine)
     return [Article(id=line.id, body=line.body, lang=line.lang) for line in lines]
 
 
@@ -123,7 +121,7 @@ def _lines(path: Path, line_type: type[_Line]) -> Iterator[_Line]:
         yield from read_lines(required(path), line_type)
     except LayoutError:
         raise
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError) as error:
         raise LayoutError(f"{path} cannot be read: {error}") from error
 
 

@@ -19,7 +19,7 @@ class LayoutError(ValueError):
 def required(path: Path) -> Path:
     """Return a file or folder that has to be there. Raises ``LayoutError`` if it is not."""
     if not path.exists():
-        raise LayoutError(f"{path} is missing; the set's other files are there")
+        raise LayoutError(f"{path} is missing")
     return path
 
 

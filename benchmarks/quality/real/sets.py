@@ -1,10 +1,13 @@
 """The public sets: how to get each, where its files have to be, and what reads them."""
 
+import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.quality.real import labelled, published
+from benchmarks.quality.real.layout import LayoutError
 from benchmarks.quality.real.truth import RealSet
 
 
@@ -125,12 +128,30 @@ def read_sets(folder: Path, names: tuple[str, ...] = NAMES) -> Found:
         if source.name not in names:
             continue
         if (folder / f"{source.name}.jsonl.gz").exists() and source.name in labelled.READERS:
-            found += labelled.READERS[source.name](folder)
+            found += _checked(labelled.READERS[source.name], folder)
         elif (folder / source.place).exists():
-            found += source.read(folder / source.place)
+            found += _checked(source.read, folder / source.place)
         else:
             missing.append(source)
     return Found(found, missing)
+
+
+def _checked(read: Callable[[Path], Iterator[RealSet]], path: Path) -> list[RealSet]:
+    """Read sets. Raises ``LayoutError`` also for a file that cannot be read, and for a set that has no texts."""
+    try:
+        sets = list(read(path))
+    except UnicodeDecodeError as error:
+        raise LayoutError(f"{path} has a file that is not UTF-8: {error}") from error
+    except (OSError, csv.Error) as error:
+        raise LayoutError(f"{path} cannot be read: {error}") from error
+    for real in sets:
+        names = Counter(article.id for article in real.articles)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise LayoutError(f"{path} has the id {twice} twice")
+        if not names:
+            raise LayoutError(f"{path} has no texts")
+    return sets
 
 
 def how_to_get() -> str:

@@ -60,9 +60,10 @@ def _judged(python: Path, real: RealSet, threshold: float, folder: Path, start: 
     seconds = max(0.0, _seconds_of(command, folder) - start)
     first_of = _first_of_each(python, out / "uf.pkl")
     ids = [article.id for article in real.articles]
-    flags = [Flag(ids[first], ids[text]) for text, first in sorted(first_of.items()) if first != text]
+    copies = [(first, text) for text, first in sorted(first_of.items()) if first != text]
     if real.in_pairs:
-        flags = [flag for flag in flags if _in_one_pair(ids.index(flag.earlier), ids.index(flag.later))]
+        copies = [(text - 1, text) for text in range(1, len(ids), 2) if _together(first_of, text)]
+    flags = [Flag(ids[first], ids[text]) for first, text in copies]
     return Judged(flags, seconds / max(1, len(ids)))
 
 
@@ -85,5 +86,6 @@ def _first_of_each(python: Path, path: Path) -> dict[int, int]:
     return {text: min(members) for members in clusters.values() for text in members}
 
 
-def _in_one_pair(one: int, other: int) -> bool:
-    return one // 2 == other // 2
+def _together(first_of: dict[int, int], text: int) -> bool:
+    """Say whether a text is in the cluster of the one before it; texts that are too short are in none."""
+    return text in first_of and first_of[text] == first_of.get(text - 1)
