@@ -33,7 +33,7 @@ _UNSPECIFIC_ERRORS: Final = frozenset({KafkaError._ALL_BROKERS_DOWN})  # noqa: S
 
 
 class Cluster(NamedTuple):
-    """A cluster, and the settings of one of its brokers, which are empty if this user may not read them."""
+    """A cluster, and the settings of one of its brokers, which are empty if they could not be read."""
 
     id: str
     brokers: int
@@ -86,7 +86,7 @@ class NewestMessage(NamedTuple):
 
 
 class Brokers:
-    """Read-only requests to one cluster. If a request fails, methods except ``cluster`` raise ``KafkaException``.
+    """Read-only requests to one cluster. Every method except ``cluster`` raises ``KafkaException`` if a request fails.
 
     Call ``cluster`` first: it reads the metadata that the other methods use.
     """
@@ -215,7 +215,10 @@ class Brokers:
         return retry_during_election(ask, REQUEST_TIMEOUT_S)
 
     def _reason(self, error: KafkaError) -> str:
-        """Return the text of the most specific error that the client reported; the call itself raises a time-out."""
+        """Return the text of the most specific error that the client reported, or else of ``error``.
+
+        ``error`` is what the call raised, which is usually only a time-out.
+        """
         specific = [reported for reported in self._errors if reported.code() in _SPECIFIC_ERRORS]
         other = [reported for reported in self._errors if reported.code() not in _UNSPECIFIC_ERRORS]
         text = (specific or other or [error])[0].str()

@@ -1,6 +1,6 @@
 """Findings on the moderators' console: its database, the source of its flags, and its store.
 
-The console makes the same checks when it starts. The checks need the packages of the console's extra, which are
+The checks call functions that the console itself uses. So they need the packages of the console's extra, which are
 imported only when the checks run.
 """
 

@@ -30,7 +30,7 @@ _DESCRIPTORS_BASE: Final = 64
 """The open files of every run: libraries, the dictionary, logs, and connections of two clients to a few brokers."""
 _DESCRIPTORS_WORKER: Final = 6
 EXPIRY_WARNING: Final = timedelta(days=14)
-"""How long before it expires a certificate or token is a reason for a warning."""
+"""A certificate or token that expires within this time is a reason for a warning."""
 PAGE_S: Final = 3.0
 _RELOADING_SECTIONS: Final = frozenset({"http", "service"})
 """The sections whose certificate is reloaded when its file changes."""
@@ -47,7 +47,7 @@ class TlsFiles(NamedTuple):
 
 
 def descriptors_needed(config: Config) -> int:
-    """Return about how many files and connections one consumer has open at most."""
+    """Return the approximate maximum of files and connections that one consumer has open."""
     of_stores = sum(needs.connections for needs in needs_of_all(stores.configured_opening(config)))
     return _DESCRIPTORS_BASE + CONNECTIONS_MAX + of_stores + _DESCRIPTORS_WORKER * config.workers
 
@@ -143,7 +143,10 @@ def cannot_listen(section: str, listen: str, error: OSError) -> Finding:
 
 
 def readiness_at(address: ListenAddress, certificate: str | None) -> FetchedPage | None:
-    """Return the answer of a server at /readyz, or None without one. With a ``certificate``, use TLS and trust it."""
+    """Return a server's answer at /readyz, or None if it does not answer.
+
+    With a ``certificate``, use TLS and trust it. Raises ``ConfigError`` if the certificate cannot be read.
+    """
     access = ClientAccess()
     if certificate is not None:
         # A server with the configured certificate is ours, under any host name.

@@ -1,4 +1,4 @@
-"""Fetches the pages of a running consumer over HTTP or HTTPS, in bounded time.
+"""Fetches the pages of a running consumer over HTTP or HTTPS, with time limits.
 
 The standard library is enough: ``requests`` and ``httpx`` add pools, redirects and proxies, which are not needed here,
 and each would be one more package to keep patched.
@@ -29,7 +29,10 @@ class PageUnavailable(Exception):  # noqa: N818  # the state of a request
 
 
 class FetchedPage(NamedTuple):
-    """The status and body of an answer. ``is_dupwatch`` says whether a dupwatch process sent it."""
+    """The status and body of an answer.
+
+    ``is_dupwatch`` says whether the pages of a run sent it. It is false for the HTTP service and the console.
+    """
 
     status: int
     body: bytes
@@ -72,7 +75,7 @@ class PagesClient:
         self._context = _context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> FetchedPage:
-        """Fetch the page at this path. Raises ``PageUnavailable`` if the page is missing, too slow or too large."""
+        """Fetch the page at this path. Raises ``PageUnavailable`` if there is no answer or it is too slow or large."""
         try:
             with closing(self._connection()) as connection:
                 connection.request("GET", self._path + path, headers=self._headers)

@@ -35,9 +35,10 @@ _COUNTED_MAX: Final = 100_000
 
 
 def store_checks(config: Config, settings: Callable[[], JudgeSettings], needed: str) -> Iterator[DoctorCheck]:
-    """Yield the checks of the configured store: those of its kind and, if the store exists, of its settings and size.
+    """Yield the checks of the configured store: those of its kind, and those of its settings and size.
 
-    The check of the settings needs the last check of a remote store, or else the check ``needed``.
+    A store in memory, or whose file does not exist yet, has only the checks of its kind. The check of the settings
+    needs the last check of a remote store, or else the check ``needed``.
     """
     url = config.store.url
     kind = kind_of(url)

@@ -66,7 +66,7 @@ class ReviewPoint(msgspec.Struct, frozen=True):
 
 
 class ReviewCounts(msgspec.Struct, frozen=True):
-    """The numbers of reviewed and open pairs. A near miss counts as one pair, whatever number it was sampled from."""
+    """The numbers of reviewed and open pairs. A near miss counts as one pair, however many it represents."""
 
     flags_right: int
     flags_wrong: int

@@ -27,7 +27,7 @@ def sink_of(url: str) -> SinkAdapter:
 
 
 def banks_at(url: str, opening: SinkArguments) -> BankLog:
-    """Open the banks at a URL. Raises ``ConfigError``.
+    """Return the banks at a URL, without contacting a server. Raises ``ConfigError`` if its kind refuses the URL.
 
     Raises ``ValueError`` with the valid forms if no kind of feed with banks has this URL.
     """

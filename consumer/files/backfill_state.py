@@ -62,7 +62,7 @@ def default_state(archive: Path, store: str, is_empty: Callable[[], bool]) -> Ba
 
 
 def _misfit(earlier: Path, archive: Path, store: str, is_empty: Callable[[], bool]) -> str | None:
-    """Return why an older state does not belong to this archive and store, or None if nothing shows that."""
+    """Return why an older state does not belong to this archive and store, or None if it may."""
     try:
         checkpoint = load(checkpoint_path(earlier))
     except ConfigError:

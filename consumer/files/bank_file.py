@@ -86,7 +86,7 @@ class BankFile(BankLog):
 
     @override
     def close(self) -> None:
-        """Forget how far the file was read. There is nothing to close: it is open only during a read or change."""
+        """Forget how far the file was read. There is nothing to close: no file stays open after a read or change."""
         self._place, self._banks, self._unread = None, None, NewEntries([], is_whole=False)
 
     def _current(self, path: Path) -> tuple[FilePlace | None, Banks]:
@@ -102,7 +102,7 @@ class BankFile(BankLog):
         return self._place, self._banks
 
     def _follow(self, path: Path, *, keep_banks: bool = False) -> None:
-        """Read what was appended, or the whole file if it was replaced. After a ``BankError`` nothing has changed."""
+        """Read what was appended, or the whole file if it was replaced. A ``BankError`` leaves the object unchanged."""
         new = _read(path, self._place)
         if self._had_entries and new.is_whole and not new.entries:
             # Truncated by mistake, or about to be rewritten. Removing all banks does not empty the file: it leaves
@@ -130,8 +130,8 @@ def _read(path: Path, since: FilePlace | None) -> _ReadResult:
     """Return the entries appended after the place ``since``.
 
     Returns all entries if ``since`` is None, or if the file no longer begins with the bytes before that place. Raises
-    ``BanksMissing`` if there is no file, and ``BankError`` if it cannot be read or a line is not a valid entry. The
-    message has the line's number.
+    ``BanksMissing`` if there is no file, and ``BankError`` if it cannot be read or a line is not a valid entry. For an
+    invalid line, the message has its number.
     """
     try:
         with opened_regular_file(path) as (descriptor, status):

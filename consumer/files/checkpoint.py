@@ -130,9 +130,9 @@ def head_of(beginning: Beginning, position: Position, before: FileHead) -> FileH
 
 
 def check_source(checkpoint: Checkpoint, name: str, beginning: Beginning) -> None:
-    """Raise ``ConfigError`` unless the file begins with the bytes that earlier runs read. Its name may have changed.
+    """Raise ``ConfigError`` unless the first bytes of the file match the checkpoint's ``head``.
 
-    The errors of ``beginning`` propagate.
+    The file's name may have changed. The errors of ``beginning`` propagate.
     """
     head = checkpoint.head
     if hashlib.sha256(beginning(head.size_bytes)).hexdigest() != head.sha256:

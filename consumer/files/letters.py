@@ -34,7 +34,7 @@ def dead_letters_path(path: Path) -> Path:
 class FileDeadLetters(DeadLetterSink):
     """A file of dead letters at ``path``. One process at a time appends to it.
 
-    The file is created with the first letter. The parameters are those of ``FileSink``.
+    The file is created with the first letter. The parameters are those of ``FileSink``, except ``emit``.
     """
 
     def __init__(

@@ -204,7 +204,7 @@ class PartialRecord:
         line_feed: bytes = b"",
         table: TableLayout | None = None,
     ) -> RawRecord:
-        """Return the whole record; ``fault`` takes precedence over a fault of the record itself."""
+        """Return the record as far as it has arrived; ``fault`` takes precedence over a fault of the record itself."""
         data = bytes(self._head)
         sha256: bytes | None = None
         if self._digest is None:

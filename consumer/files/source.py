@@ -89,7 +89,7 @@ class FileSource(Source):
             yield RawBatch(tuple(records), self._splitter.position, last=not self._is_stream)
 
     def progress(self) -> tuple[int, int | None]:
-        """Return the number of bytes read from disk, and the size of the file, or None for a stream."""
+        """Return the number of bytes read from disk, and the file's size, or None if it is not a regular file."""
         total_bytes = None if self._total_bytes is None else max(self._total_bytes, self._read_bytes)
         return self._read_bytes, total_bytes
 
@@ -134,7 +134,7 @@ class FileSource(Source):
             self._descriptor = None
 
     def _records(self) -> Iterator[RawRecord | None]:
-        """Yield the records, and None where a stream has no more at the moment."""
+        """Yield the records, and None where earlier records must be delivered without waiting for more."""
         codec, raw = self._open_input()
         chunks = raw if codec is None else codec.decompress(raw, _CHUNK_BYTES)
         if self._separator is not None:

@@ -63,7 +63,7 @@ def _named_format(path: Path | None) -> FileFormat:
 class OpenedTable(NamedTuple):
     """A table whose header was read. The rows begin at ``start``; ``chunks`` has the whole input from its beginning.
 
-    ``header`` is everything before the rows, byte for byte.
+    ``header`` is everything before the rows, byte for byte. ``open_table`` says what differs if the input breaks off.
     """
 
     splitter: RowSplitter

@@ -31,7 +31,7 @@ _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 
 
 class SplitForm(NamedTuple):
-    """The form of a text that is split into words. Sketches and text digests never use the text as written."""
+    """The form of a text that is split into words. Sketches and text digests do not depend on it."""
 
     form: Callable[[str], str]
     described: str

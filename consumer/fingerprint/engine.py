@@ -53,7 +53,7 @@ class Breakdown(NamedTuple):
     """A fingerprint with the values from which it was computed.
 
     ``words``: all words that counted, heaviest first. ``sums``: the sum of rounded weights for each bit, the most
-    significant first.
+    significant first. The fingerprints of some short texts come from their digests instead (see ``_codes``).
     """
 
     kind: TextKind

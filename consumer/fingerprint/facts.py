@@ -90,8 +90,8 @@ def facts_of(
 ) -> set[str]:
     """Return the facts of a text, given the text as written, its form for facts, and the words of that form.
 
-    ``known`` are the words of the dictionary; other words of two or more letters from U+2E80 on count as names. Schemes
-    that compare letters pass ``letters``, which brings figures into canonical form.
+    ``known`` are the words with an inverse document frequency; other words of two or more letters from U+2E80 on count
+    as names. Schemes that compare letters pass ``letters``, which brings figures into canonical form.
     """
     facts = figures(form) if letters is None else {figure.fact for figure in canonical_figures(form, letters)}
     facts.update(_NUMBERS_IN_WORDS.findall(form))

@@ -14,7 +14,8 @@ class Forms(NamedTuple):
     """The forms of n texts. In ``jieba-tfidf/1`` all of them are the normalised text.
 
     ``written``: the normalised text, for references. ``words``: for splitting into words. ``text``: for facts and
-    evidence; a text counts as empty if this form is empty. ``compared``: for text digests. ``shingled``: for shingles.
+    evidence; in schemes for every script, a text counts as empty if this form is empty. ``compared``: for text digests.
+    ``shingled``: for shingles.
     """
 
     written: list[str]

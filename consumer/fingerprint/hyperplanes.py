@@ -1,8 +1,8 @@
 """Random hyperplanes over weighted vectors: each bit says on which side of a hyperplane the vector is.
 
 Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), with entries of ±1
-(Achlioptas, "Database-friendly random projections", JCSS 2003). For D features and f bits, they form a D × f matrix.
-The row of a feature is computed from its name when needed, so D need not be known, and no matrix is stored.
+(Achlioptas, "Database-friendly random projections", JCSS 2003). For D features and f bits, these entries form a D × f
+matrix. The row of a feature is computed from its name when needed, so D need not be known, and no matrix is stored.
 """
 
 from collections.abc import Sequence

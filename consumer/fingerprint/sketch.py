@@ -7,7 +7,7 @@ The top 8 bits of a shingle's 64-bit hash select a bin, which keeps the minimum 
 bin takes the minimum of another bin. The uses, by bin:
 
     bins 0 .. bands × band_minima − 1     lane-1 keys: each band folds ``band_minima`` consecutive minima
-    the next ``one_bits`` bins              bit 8 of each minimum: the one-bit minima of a posting
+    the next ``one_bits`` bins            bit 8 of each minimum: the one-bit minima of a posting
     all bins                              bits 0-7 of each minimum: the stored sketch, unless it is marked
 
 The top bits of a minimum are nearly always 0 and its low bits are uniform, so all uses take low bits, and the one-bit

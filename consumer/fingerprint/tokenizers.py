@@ -117,7 +117,7 @@ class RustTokenizer(Tokenizer):
 
 
 class JiebaTokenizer(Tokenizer):
-    """jieba itself, as a separate instance. The constructor raises ``ImportError`` without jieba."""
+    """A separate instance of jieba itself. The constructor raises ``ImportError`` without jieba."""
 
     def __init__(self, own_words: Sequence[OwnWord] = ()) -> None:
         self._own_words = tuple(own_words)

@@ -46,7 +46,7 @@ from storage.records import Record, StoredVersion, Tombstone, Version
 BankMatcher = Callable[[Sequence[Version]], Sequence[Version]]
 """Adds the known texts that versions repeat to their records. Called from any thread; must not use the store."""
 SETTLE_ROUNDS_MAX: Final = 1_000
-"""Limit on the rounds in which a batch is decided again after lost compare-and-sets; then it fails."""
+"""Limit on the rounds in which a batch is decided again after lost compare-and-sets; then the batch fails."""
 
 
 @dataclass(slots=True)

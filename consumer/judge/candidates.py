@@ -105,7 +105,7 @@ def probe_keys(record: Record, settings: JudgeSettings) -> Sequence[bytes]:
 
 
 def codes_to_seek(record: Record, rows: Mapping[bytes, PostingRow], settings: JudgeSettings) -> list[KeyedCode]:
-    """Return the key and code to search for if truncated rows may hide verbatim copies of a record.
+    """Return the key and code to search for if truncated rows may hide verbatim copies of a record, else nothing.
 
     A verbatim copy is stored under all keys of the record, with the same codes. So one complete row of a lane shows it,
     and if all rows are truncated, one key is enough. Lane 1 is used if the record has it and the sketch decides,
@@ -222,7 +222,7 @@ def _by_bands(record: Record, own: Words, rows: Sequence[bytes], settings: Judge
 
 
 def _without_own_id(near: NearPostings, own: Words) -> NearPostings:
-    """Leave out versions of the article's own id, which always includes the article itself."""
+    """Leave out versions of the article's own id, including the article itself."""
     is_own = words_equal(near.tails, own, OWNER)
     return near.take(~is_own) if is_own.any() else near
 

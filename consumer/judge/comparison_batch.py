@@ -29,7 +29,7 @@ class ComparisonResult(NamedTuple):
 
 
 class _Selection(NamedTuple):
-    """The versions that a version must be compared with in full, out of ``among``.
+    """The versions that a version must be compared with in full, out of ``among`` versions.
 
     ``similarities`` has the known similarities of all of these; None if all are compared in full.
     """
@@ -40,7 +40,7 @@ class _Selection(NamedTuple):
 
 
 class ComparisonBatch:
-    """Stored versions that others are compared with, each by up to hundreds.
+    """Stored versions that others are compared with, often hundreds at a time.
 
     Ruling out a version by sketch or fingerprint costs a few nanoseconds; only the rest is compared in full.
     """

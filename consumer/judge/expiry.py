@@ -20,7 +20,10 @@ log = logging.getLogger("dupwatch")
 
 
 class _Hold(NamedTuple):
-    """A pause of expiry: until ``until_ms`` articles expire as of ``newest_ms``, the newest arrival before the run."""
+    """A pause of expiry: until ``until_ms`` articles expire as of ``newest_ms``.
+
+    That is the newest arrival before the run, not counting those shortly before it.
+    """
 
     newest_ms: int
     until_ms: int
@@ -49,7 +52,7 @@ class Expiry:
     def sweep(self, newest_ms: int, arrived: int) -> None:
         """Delete articles that have left the window, after a batch of ``arrived`` articles with this newest arrival.
 
-        A time ahead of the clock expires nothing. Raises the store's errors.
+        An arrival ahead of the clock counts as the clock's time. Raises the store's errors.
         """
         expiry_ms = min(newest_ms, self._expiry_ms())
         self._judge.sweep(expiry_ms - self.keep_ms, SWEEP_FACTOR * arrived)

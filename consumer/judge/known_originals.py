@@ -85,7 +85,7 @@ class KnownOriginals:
         return sorted(shared, key=lambda reference: (-shared[reference], reference))[:originals_max]
 
     def candidates(self, record: Record, originals_max: int, settings: JudgeSettings) -> Candidates:
-        """Return the recalled originals whose codes are so near the record's that a look-up would find them.
+        """Return the recalled originals whose codes are so near the record's that a look-up may find them.
 
         Most texts that share a short key share it by chance; comparing codes shows this without reading a version.
         """
@@ -145,7 +145,10 @@ class KnownCopies:
         ]
 
     def _hints(self, records: Sequence[Record]) -> dict[bytes, Sequence[bytes]]:
-        """Return the references of known originals that may be near a record, by its reference, if there are any."""
+        """Return the references of known originals that may be near each record, by the record's reference.
+
+        Records without such originals are left out.
+        """
         settings = self.search.settings
         recalled = [(record, self.known.candidates(record, self.verifications_max, settings)) for record in records]
         hinted = [(record, hints) for record, hints in recalled if hints.references]

@@ -1,7 +1,8 @@
 """Finds near misses: the versions that sampled kept versions would repeat if thresholds were lower.
 
-Flags show what repeats what, but not what was missed. A near miss is the flag that thresholds lowered by a margin would
-give: the same candidates, conditions, and choice among several. It decides nothing, and is not stored.
+Flags show what repeats what, but not what was missed. A near miss is the flag that similarity thresholds lowered by a
+margin would give: the same candidates, other conditions, and choice among several. It decides nothing, and is not
+stored.
 
 The sample is of versions, not pairs: only sampled versions are compared again, and the best pair of each has the same
 chance of being in the sample. Sampling depends on the version alone, so every consumer and every replay samples the
@@ -35,8 +36,8 @@ _SIMILARITY_STEPS: Final = 10_000
 class NearMisses:
     """The sample of kept versions, and the search for their near misses.
 
-    ``share``, 0 to 1, is the share of kept versions in the sample. A near miss is at most ``margin`` less similar than
-    the pair's threshold.
+    ``share``, above 0 and at most 1, is the share of kept versions in the sample. A near miss is at most ``margin``
+    less similar than the pair's threshold.
     """
 
     settings: JudgeSettings
@@ -45,7 +46,7 @@ class NearMisses:
     _lowered_settings: JudgeSettings = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Lower every threshold. Raises ValueError for plain SimHash, which has no similarity."""
+        """Lower every similarity threshold. Raises ValueError for plain SimHash, which has no similarity."""
         if not self.settings.verify:
             raise ValueError("near misses need verify = true: plain SimHash compares no similarities")
         object.__setattr__(self, "_lowered_settings", _lowered_settings(self.settings, self.margin))

@@ -41,7 +41,7 @@ _SHARE_DIGITS: Final = 2
 
 
 class PartCandidate(NamedTuple):
-    """Another version under an anchor of a record."""
+    """A version that has a posting under an anchor of a record."""
 
     reference: bytes
     time_ms: int

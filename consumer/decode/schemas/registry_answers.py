@@ -1,8 +1,8 @@
 """Limits the size and duration of a schema registry's answers. The client alone would read any answer to the end.
 
-The client uses httpx (or its successor httpx2), which is not imported here. The stream of its response is replaced by
-one that counts bytes. The client's own time limits apply to single reads, so a server that sends a byte now and then,
-or one interim answer after another, never exceeds them. A timer ends such connections.
+The client uses httpx (or its successor httpx2), and only ``limit_answers`` imports it. The stream of its response is
+replaced by one that counts bytes. The client's own time limits apply to single reads, so a server that sends a byte now
+and then, or one interim answer after another, never exceeds them. A timer ends such connections.
 """
 
 import socket
@@ -121,7 +121,7 @@ class _AnswerCounter:
         request.extensions |= {_DEADLINE: deadline, "trace": deadline.trace}
 
     def check(self, response: Any) -> None:  # noqa: ANN401  # as above
-        """Raise a read error for a redirected or compressed answer.
+        """Raise a read error for a redirect or a compressed answer.
 
         Count the bytes of other answers as they are read.
         """

@@ -26,7 +26,7 @@ LETTERS_LEFT_MIN: Final = 24
 """A text is compared whole if fewer letters than this would be left."""
 LETTERS_FREE_MAX: Final = 60
 SHARE_LEFT_MIN: Final = 4
-"""If names, marks and emoji have more than ``LETTERS_FREE_MAX`` letters, this many must be left for each of these."""
+"""If names, marks and emoji have more than ``LETTERS_FREE_MAX`` letters, this many must be left for each letter."""
 PLACES_FREE_MAX: Final = 4
 LETTERS_A_PLACE: Final = 100
 """If decorations are in more than ``PLACES_FREE_MAX`` places, this many letters must be left for each further place."""

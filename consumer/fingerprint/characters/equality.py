@@ -1,4 +1,7 @@
-"""Computes the forms by which texts are equal. ``EQUALITY_DESCRIBED`` says which differences do not count."""
+"""Computes the forms in which texts are compared for equality.
+
+``EQUALITY_DESCRIBED`` says which differences do not count.
+"""
 
 import re
 from collections.abc import Sequence
@@ -47,7 +50,7 @@ class EqualityForms(NamedTuple):
 def equality_forms(
     texts: Sequence[str], normalised: Sequence[str], letters: LetterTables, chinese: ChineseTables
 ) -> EqualityForms:
-    """Return the forms by which texts are equal, given the texts as written and normalised."""
+    """Return the forms in which texts are compared for equality, given the texts as written and normalised."""
     marked = [_with_raised_marked(text, form, letters) for text, form in zip(texts, normalised, strict=True)]
     plain = _plain_texts(marked, letters)
     compact = _compact_texts(plain, letters)

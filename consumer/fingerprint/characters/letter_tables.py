@@ -88,7 +88,7 @@ class LetterTables:
 
     @cached_property
     def letter_forms(self) -> npt.NDArray[np.uint32]:
-        """The letter as which each code point counts, or the code point itself."""
+        """The letter that each code point counts as, or the code point itself."""
         return self._forms("fold")
 
     @cached_property
