@@ -17,7 +17,7 @@ from consumer.kafka.mock_cluster import ID_PREFIX
 from consumer.kafka.offset_metadata import HoldReason, note_of
 from consumer.kafka.offset_range import retry_during_election
 from consumer.kafka.topics import ExistingTopic, existing_topics
-from consumer.model.errors import SourceError
+from consumer.model.errors import Fatal, SourceError
 from storage.clock import MS_PER_S
 
 REQUEST_TIMEOUT_S: Final = 5.0
@@ -88,11 +88,13 @@ class NewestMessage(NamedTuple):
 class Brokers:
     """Read-only requests to one cluster. Every method except ``cluster`` raises ``KafkaException`` if a request fails.
 
-    Call ``cluster`` first: it reads the metadata that the other methods use.
+    Call ``cluster`` first: it reads the metadata that the other methods use. ``silent_error`` is the error of a run for
+    which these brokers do not answer.
     """
 
-    def __init__(self, address: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, address: str, settings: Mapping[str, Any], silent_error: type[Fatal] = SourceError) -> None:
         self._address = address
+        self._silent_error = silent_error
         self._errors: list[KafkaError] = []
         # By default librdkafka retries ten times a second and reports each failure.
         quiet: dict[str, Any] = {"reconnect.backoff.ms": 500, "error_cb": self._errors.append}
@@ -100,7 +102,7 @@ class Brokers:
         self._metadata: Any = None
 
     def cluster(self) -> Cluster:
-        """Return the cluster. Raises ``SourceError`` with the reason if no broker answers."""
+        """Return the cluster. Raises ``silent_error`` with the reason if no broker answers."""
         self._metadata = self._read_metadata()
         broker = next(iter(self._metadata.brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
@@ -113,7 +115,7 @@ class Brokers:
         return Cluster(self._metadata.cluster_id or "", len(self._metadata.brokers), settings)
 
     def _read_metadata(self) -> Any:  # noqa: ANN401  # the client has no public type for it
-        """Return the metadata. Raises ``SourceError`` at the time limit, or earlier if all brokers are down."""
+        """Return the metadata. Raises ``silent_error`` at the time limit, or earlier if all brokers are down."""
         until_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
@@ -123,7 +125,7 @@ class Brokers:
                 all_down = any(reported.code() in _UNSPECIFIC_ERRORS for reported in self._errors)
                 if all_down or time.monotonic() > until_s:
                     reason = self._reason(error.args[0])
-                    raise SourceError(f"The brokers at {self._address} do not answer: {reason}.") from error
+                    raise self._silent_error(f"The brokers at {self._address} do not answer: {reason}.") from error
 
     def topics(self, names: Sequence[str]) -> dict[str, ExistingTopic]:
         """Return the topics with these names that exist."""

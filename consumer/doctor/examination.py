@@ -36,7 +36,7 @@ from consumer.kafka.client_settings import TopicsAddress, admin_settings, parse_
 from consumer.kafka.kind import KAFKA
 from consumer.kafka.planned_topics import topic_plan
 from consumer.kafka.topics import ExistingTopic, SinkTopics
-from consumer.model.errors import ConfigError, SourceError
+from consumer.model.errors import ConfigError, Fatal, SinkError, SourceError
 from consumer.text.counts import counted
 from consumer.wiring import components, feeds, kafka_parts, stores
 from consumer.wiring.banks import read_banks
@@ -116,8 +116,9 @@ class _Kafka:
         self._sink = parse_kafka(config.sink.url) if KAFKA.matches(config.sink.url) else None
         self._keep_ms = config.lifetime_s * MS_PER_S
         self._clients: dict[str, Callable[[], Brokers]] = {}
-        for place in filter(None, (self._source, self._sink)):
-            self._clients[place.brokers] = cache(partial(self._client, place))
+        if self._sink is not None:
+            self._clients[self._sink.brokers] = cache(partial(self._client, self._sink, SinkError))
+        self._clients[self._source.brokers] = cache(partial(self._client, self._source, SourceError))
 
     def checks(self) -> Iterator[DoctorCheck]:
         """Yield the checks in order. The checks of topics, the group and clocks need the check of their brokers."""
@@ -129,11 +130,14 @@ class _Kafka:
             needed = _BROKERS
             if self._sink.brokers != self._source.brokers:
                 needed = _SINK_BROKERS
-                yield DoctorCheck(_SINK_BROKERS, partial(self._check_sink_brokers, self._sink))
-            yield DoctorCheck("topics of verdicts", partial(self._check_sink, self._sink), needed)
+                check = partial(self._check_sink_brokers, self._sink)
+                yield DoctorCheck(_SINK_BROKERS, check, silent_error=SinkError)
+            check = partial(self._check_sink, self._sink)
+            yield DoctorCheck("topics of verdicts", check, needed, silent_error=SinkError)
 
-    def _client(self, place: TopicsAddress) -> Brokers:
-        return Brokers(place.brokers, admin_settings(place.brokers, components.kafka_options(self._config)))
+    def _client(self, place: TopicsAddress, silent_error: type[Fatal]) -> Brokers:
+        settings = admin_settings(place.brokers, components.kafka_options(self._config))
+        return Brokers(place.brokers, settings, silent_error)
 
     @property
     def _source_client(self) -> Brokers:

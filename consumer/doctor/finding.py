@@ -45,12 +45,16 @@ class Finding(NamedTuple):
 
 
 class DoctorCheck(NamedTuple):
-    """A named check. It is skipped if the check that it ``needs`` has failed."""
+    """A named check. It is skipped if the check that it ``needs`` has failed.
+
+    ``silent_error`` is the error of a run for which the brokers that the check asks do not answer.
+    """
 
     name: str
     run: Callable[[], Iterable[Finding]]
     needs: str | None = None
     deadline_s: float = DEADLINE_S
+    silent_error: type[Fatal] = SourceError
 
 
 class CheckFindings(NamedTuple):
@@ -129,7 +133,7 @@ def _findings_by_deadline(check: DoctorCheck) -> tuple[Finding, ...]:
         try:
             found.extend(check.run())
         except Exception as error:  # noqa: BLE001  # one check that fails must not hide the others
-            found.append(_finding_of(error))
+            found.append(_finding_of(error, check.silent_error))
         done.set()
 
     threading.Thread(target=run, name=f"doctor {check.name}", daemon=True).start()
@@ -139,7 +143,7 @@ def _findings_by_deadline(check: DoctorCheck) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _finding_of(error: Exception) -> Finding:
+def _finding_of(error: Exception, silent_error: type[Fatal]) -> Finding:
     if isinstance(error, Fatal):
         return wrong(type(error), sentence(str(error)), _REMEDIES.get(type(error), "Follow the message."))
     if isinstance(error, StoreRefused):
@@ -147,16 +151,16 @@ def _finding_of(error: Exception) -> Finding:
     if isinstance(error, StoreError):
         return wrong(StoreBroken, sentence(str(error)), "Start the store that store.url names, or correct store.url.")
     if isinstance(error, KafkaException):
-        return _kafka_finding(error.args[0])
+        return _kafka_finding(error.args[0], silent_error)
     if isinstance(error, OSError):
         return wrong(ConfigError, sentence(str(error)), "Make the file readable for this user, or correct the setting.")
     return unchecked(f"The check itself failed: {error!r}.", "Rely on the other checks, and report this as a bug.")
 
 
-def _kafka_finding(error: KafkaError) -> Finding:
+def _kafka_finding(error: KafkaError, silent_error: type[Fatal]) -> Finding:
     if error.code() in _NO_ANSWER:
         return wrong(
-            SourceError,
+            silent_error,
             f"The brokers do not answer in time: {error.str().rstrip('.')}.",
             "Start the brokers that are down: the others have no controller without a majority.",
         )

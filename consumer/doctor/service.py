@@ -28,7 +28,7 @@ from consumer.doctor.machine import (
 )
 from consumer.kafka.client_settings import admin_settings, parse_prefix
 from consumer.kafka.planned_topics import topic_plan
-from consumer.model.errors import ConfigError
+from consumer.model.errors import ConfigError, SinkError
 from consumer.text.counts import counted
 from consumer.web.access import ListenAddress, is_loopback, parse_address
 from consumer.web.token import Token
@@ -70,7 +70,7 @@ def service_checks(config: Config) -> Iterator[DoctorCheck]:
         audit = Path(config.service.audit)
         yield DoctorCheck("audit log", lambda: check_audit(audit))
     if has_no_run(config) and is_followed(config):
-        yield DoctorCheck("topics of verdicts", lambda: _check_sink(config))
+        yield DoctorCheck("topics of verdicts", lambda: _check_sink(config), silent_error=SinkError)
 
 
 def check_service_descriptors(config: Config) -> Iterator[Finding]:
@@ -251,7 +251,8 @@ def _check_sink(config: Config) -> Iterator[Finding]:
             'Start it with --set kafka.delivery="at-least-once".',
         )
     address, sink_topics = parse_prefix(config.sink.url), kafka_parts.sink_topics(config)
-    brokers = Brokers(address.brokers, admin_settings(address.brokers, components.kafka_options(config)))
+    settings = admin_settings(address.brokers, components.kafka_options(config))
+    brokers = Brokers(address.brokers, settings, SinkError)
     yield from cluster_findings(brokers.cluster(), config.kafka, transactional=False)
     plans = [plan for plan in topic_plan(sink_topics) if plan.name in sink_topics.written_topics]
     init = f"dupwatch topics init --sink {config.sink.url}"

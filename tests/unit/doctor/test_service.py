@@ -26,6 +26,7 @@ from consumer.doctor.service import (
     service_checks,
     token_findings,
 )
+from consumer.model.errors import SinkError
 from consumer.web.token import Role, Token
 from consumer.web.token_file import NewToken, add_token, read_tokens, revoke_token
 from deploy.local.ports import free_ports
@@ -90,6 +91,8 @@ def test_the_sink_of_a_service_is_asked_and_cannot_be_exactly_once() -> None:
     assert statuses(found) == ["wrong", "wrong"]
     assert "at least once" in found[0].found
     assert "do not answer" in found[1].found
+    assert found[1].run_error is SinkError
+    assert "sink.url" in (found[1].remedy or "")
 
 
 def test_where_the_service_listens() -> None:
