@@ -1,7 +1,8 @@
 """The languages of pages: messages, dates and numbers.
 
-Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has the Chinese ones. It is read at start-up, so
-nothing needs compiling. A percent sign in a message is written ``%%``, because values are filled in as ``%(name)s``.
+Messages are English in the code; ``locale/zh/LC_MESSAGES/console.po`` has the Chinese ones. The file is read at
+start-up, so nothing needs compiling. A percent sign in a message is written ``%%``, because values are filled in as
+``%(name)s``.
 """
 
 import gettext
@@ -106,7 +107,7 @@ def read_languages() -> dict[Code, Language]:
 
 
 def choose_language(own: str | None, configured: Code | None, accept_language: str) -> Code:
-    """Return the language of a page: the person's choice, else the configured one, else the browser's preference."""
+    """Return the language of a page: the person's choice, else the configured language, else the browser's."""
     for code in CODES:
         if own == code:
             return code

@@ -149,7 +149,7 @@ def line(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
 
 
 def beginning(text: str | None) -> str:
-    """Return the beginning of a text on one line, or "" if it has no visible characters."""
+    """Return the beginning of a text on one line, or "" if the text is only white space."""
     return one_line(" ".join((text or "")[:LINE_CHARS_MAX].split()), BEGINNING_CHARS_MAX)
 
 

@@ -177,7 +177,7 @@ def _find(node: dict[str, Any], path: str) -> Any:  # noqa: ANN401  # whatever J
 
 def _id(record: dict[str, Any], path: str, bytes_max: int, key: str | None) -> str:
     value = _find(record, path)
-    # In formats such as Protobuf a field cannot be omitted, so an empty one counts as missing.
+    # In formats such as Protobuf a field cannot be omitted, so an empty id counts as missing if there is a key.
     if value is _ABSENT or value is None or (key is not None and value == ""):
         if key is None:
             raise BadRecord(Reason.MISSING_ID, f"the record has no {path}")

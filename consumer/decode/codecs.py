@@ -12,7 +12,7 @@ from consumer.decode.decompression import GZIP_MAGIC, ZSTD_MAGIC, gunzip, unzstd
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A compression of whole files. ``name`` is also its command-line tool, which decompresses with -dc."""
+    """A compression of whole files. ``name`` is also the name of its command-line tool, which decompresses with -dc."""
 
     name: str
     suffix: str

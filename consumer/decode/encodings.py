@@ -71,7 +71,7 @@ def encoding_named(name: str) -> Encoding:
 
 
 def _contains_ascii(name: str) -> bool:
-    """Return whether each byte below 128 stands for its ASCII character, and no other byte stands for one.
+    """Return whether each byte below 128, alone, stands for its ASCII character, and no other byte does.
 
     Raises ``LookupError`` if the codec does not decode to text.
     """

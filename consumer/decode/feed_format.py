@@ -56,7 +56,7 @@ class RejectedRecord(NamedTuple):
 
 
 class FormatGuess(NamedTuple):
-    """A sentence on the probable format and what to do. ``whole`` is true if such a feed contains no article at all."""
+    """A sentence on the probable format and what to do. ``whole``: the whole feed is at fault, not a few records."""
 
     sentence: str
     whole: bool

@@ -42,8 +42,9 @@ class WorkSchedule(NamedTuple):
 class BackgroundWork:
     """A context manager whose thread calls ``work`` repeatedly.
 
-    The thread calls ``work`` after a pause, when woken, or at once if the last call returned True. ``stopping`` is set
-    when the context ends. Several threads may share it, and long work should check it.
+    The thread calls ``work`` after a pause, when woken, or at once if the last call returned True or raised
+    ``Abandoned``. ``stopping`` is set when the context ends. Several threads may share this event, and long work should
+    check it.
     """
 
     def __init__(

@@ -135,7 +135,7 @@ class EventFile(EventSource):
         return _BEGINNING, b""
 
     def _keep_only(self, kept: FileMarks) -> None:
-        """Keep only the marks ``kept``. If another console has moved the marks, ``note`` raises ``Abandoned``."""
+        """Keep only the marks ``kept``. If another console has moved the marks, ``note`` raises ``Abandoned`` later."""
         before = self._marks
         if kept == before:
             return

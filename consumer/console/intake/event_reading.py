@@ -46,7 +46,7 @@ PlaceOf = Callable[[RawRecord], str]
 
 
 NEWER_EVENT: Final = "newer event"
-"""The prefix of the names of outage reporters while an intake waits for an update of the console."""
+"""The prefix of the reporter's name in an outage during which an intake waits for an update of the console."""
 
 
 class NewerEvent(Exception):  # noqa: N818  # named for the event: nothing failed

@@ -1,4 +1,4 @@
-"""Sends the console's own events to the sink, at least once and in order.
+"""Sends the console's own events to the sink, at least once, and in order within each stream.
 
 Only one console sends at a time, under a lease. If it is killed before it records which events it has sent, the next
 holder of the lease sends them again.

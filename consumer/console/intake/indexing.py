@@ -1,4 +1,4 @@
-"""Maintains the word index: adds the words of new flags, merges its parts, and removes flags without stored articles.
+"""Maintains the word index: adds new flags, merges parts, and removes flags that are decided or have no stored article.
 
 Several consoles may share a database. Each claims its work. If a console does not finish, its claim expires, and
 another console takes over.
@@ -116,7 +116,7 @@ class Indexer:
         return texts, missing
 
     def _merge(self) -> bool:
-        """Delete replaced parts, and merge some others.
+        """Delete parts that were replaced a while ago, and merge some others.
 
         Return False if there are none to merge, or if another console has claimed them.
         """
@@ -146,7 +146,7 @@ class Indexer:
         )
 
     def _check(self) -> bool:
-        """Check the part that was checked longest ago: remove flags whose articles the store no longer has.
+        """Check the part that was checked longest ago: remove flags that were decided or have no stored article.
 
         Return False if no part is due, or if another console has claimed it.
         """

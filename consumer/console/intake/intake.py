@@ -211,7 +211,7 @@ class IntakeParts:
 
 
 class _IntakeOutcome(NamedTuple):
-    """The outcome of a batch. ``floods_begun`` is the number of floods that begin with it.
+    """The outcome of a batch. ``floods_begun`` is the number of floods that begin with the batch.
 
     ``floods_with_events`` are the floods about which events were written.
     """

@@ -137,7 +137,7 @@ class ReleaseSender:
             raise
         self._claimed.extendleft(reversed(dues[len(begun) :]))
         put_off = [(due, outcome) for due, outcome in begun if isinstance(outcome, SourceError)]
-        # These releases are claimed again after the others.
+        # These releases are claimed again after the other claimed ones.
         self._failures.update(due.review_id for due, _ in put_off)
         if put_off:
             raise put_off[0][1]

@@ -86,7 +86,10 @@ def close(visit: SignedInVisit) -> Response:
 def _show_next(
     visit: SignedInVisit, selection: QueueSelection, flag: FlagRow, notice_fields: Mapping[str, int]
 ) -> Response:
-    """Show the next flag, and claim it unless somebody else has it open. Show the queue if there is none."""
+    """Claim and show the next flag that nobody else has open, or show the queue if no other flag is open.
+
+    If other people have all remaining flags open, show the first of these without a claim.
+    """
     context, person_id = visit.context, visit.person.person_id
     following = claims.next_flag(
         context.database, selection.filters, selection.order, flag, person_id, context.now_ms()
@@ -243,7 +246,7 @@ def decide_all(visit: SignedInVisit) -> Response:
         flags = _open_flags(visit, connection, story.story_id) if is_shown else []
         flags = [flag for flag in flags if flag.flag_id <= up_to]
     if len(flags) > shown_max:
-        # A story with flags as old as these was merged into this one.
+        # Flags as old as these were added: a story was merged into this one, or decisions were undone.
         message = N_("The flags of the story have changed since you opened the page. Nothing was decided. Look again.")
         raise PageError(HTTPStatus.CONFLICT, message)
     fields = decide_together(visit, [flag.flag_id for flag in flags], submitted)

@@ -42,17 +42,17 @@ class QueueSelection:
 
     @property
     def query(self) -> str:
-        """The query of a URL that selects it; "" for the default, open flags with the least certain first."""
+        """The query of a URL for this selection; "" for the default, open flags with the least certain first."""
         return urlencode(self.fields)
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether it has a search, or a filter other than the state."""
+        """Whether the selection has a search, or a filter other than the state."""
         return bool(self.fields.keys() - _DEFAULTS.keys())
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it has a filter other than the state and the search."""
+        """Whether the selection has a filter other than the state and the search."""
         return bool(self.fields.keys() - _DEFAULTS.keys() - {"q"})
 
     def field(self, name: str) -> str:

@@ -68,7 +68,7 @@ class QueueRow(NamedTuple):
 
     @property
     def can_be_decided(self) -> bool:
-        """Whether it can be selected, to be decided together with others."""
+        """Whether the flag can be selected, to be decided together with others."""
         return self.flag.state in UNDECIDED
 
 

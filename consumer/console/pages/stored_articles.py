@@ -46,7 +46,7 @@ class StoryRow(NamedTuple):
 
     @property
     def can_be_split(self) -> bool:
-        """Whether it can be split off: it is a copy, and not a version of the story's original."""
+        """Whether the article can be split off: it is still a copy, and not a version of the story's original."""
         flag = self.flag
         return RULES[flag.kind].is_copy and flag.released_ms is None and flag.article_id != flag.root_id
 

@@ -34,7 +34,7 @@ BAR_STEPS: Final = 20
 STORIES_MAX: Final = 20
 FLOODS_MAX: Final = 10
 PAIRS_MAX: Final = 200
-"""The maximum number of pairs of sources that are counted for a page."""
+"""The maximum number of pairs of sources that the page of sources reads. It reads the most frequent."""
 PAIRS_LISTED_MAX: Final = 50
 _SPAN_FIELD: Final = "within"
 _SPANS_S: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 604_800}
@@ -42,7 +42,7 @@ _DEFAULT_SPAN: Final = "24h"
 
 
 class StoryLine(NamedTuple):
-    """A story in a list; ``step`` is the length of its bar. ``copies_in_span`` is None among the largest."""
+    """A story in a list; ``step`` is the length of its bar. ``copies_in_span`` is None in the list of the largest."""
 
     story: Story
     preferred: PreferredLine

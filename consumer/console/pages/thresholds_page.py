@@ -186,7 +186,7 @@ class ThresholdChange(NamedTuple):
     """Another threshold. ``toml`` configures it, or is "" if it is for one source and below the store's threshold.
 
     A rule cannot set such a threshold. ``flags_gained`` and ``flags_lost`` are None without such flags. ``profile`` is
-    the profile that the threshold reaches, if any.
+    the profile that the threshold reaches or passes, if any.
     """
 
     point: ReviewPoint

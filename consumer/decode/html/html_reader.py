@@ -31,7 +31,7 @@ _PAIRS_MIN: Final = 2
 """A text with fewer pairs of tags is a text about markup, unless it begins and ends with tags."""
 _READINGS: Final = ("rp", "rt", "rtc")
 _READING_ELEMENTS_MAX: Final = 50
-"""An element with more elements in it is not a reading, but text after an unclosed tag."""
+"""An element that has more elements, counting itself, is not a reading, but text after an unclosed tag."""
 _WIDE: Final = (
     "\u2e80-\u2fff\u3001-\u312f\u31a0-\u9fff\ua000-\ua4cf\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff9f"
     "\U00016fe0-\U00018cff\U0001b000-\U0001b2ff\U00020000-\U0003ffff"

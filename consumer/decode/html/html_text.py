@@ -31,7 +31,7 @@ HEADINGS: Final = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 def text_of(tree: etree._Element, blocks: Collection[str] = BLOCKS, hidden: Collection[str] = HIDDEN) -> str:
     """Return the text of a whole tree with white space collapsed.
 
-    ``blocks`` begin lines; ``hidden`` tags are left out.
+    ``blocks`` begin and end lines; ``hidden`` tags are left out.
     """
     pieces: list[str] = []
     hidden_depth = 0

@@ -1,8 +1,9 @@
 """Finds the article on a page by the shape of the page: the extractor ``fast``.
 
 An article is text in paragraphs, with commas and few links. Short lines and lists of links surround it. The element
-with the most points (``page_survey``) is chosen and extended outwards while that makes it no worse. Parts of this
-element that look like navigation are left out. The only word list is that of class names, so any language will do.
+with the most points (``page_survey``) is chosen, or an element around it that also contains the rest of the article.
+Parts of this element that look like navigation are left out. The only word list is that of class names, so any language
+will do.
 
 ``article_text`` is revision 1, ``weighed_article`` is revision 2. Any change of the results needs a new revision in
 ``page``.

@@ -22,7 +22,7 @@ ELEMENTS_MAX: Final = 50_000
 
 _PARAGRAPHS: Final = frozenset(["p", "pre", "h2", "h3", "h4", "h5", "h6"])
 _MAYBE_PARAGRAPHS: Final = frozenset(["blockquote", "dd", "div", "figcaption", "section", "td"])
-"""Elements that are paragraphs unless they contain one of ``_BLOCKS``."""
+"""Elements that are paragraphs unless one of their children is in ``_BLOCKS``."""
 _BLOCKS: Final = frozenset(["article", "blockquote", "div", "dl", "main", "ol", "p", "pre", "section", "table", "ul"])
 INLINE: Final = html_text.INLINE | {"br", "img", "label", "rp", "rt"}
 """Elements whose text is part of the line around them."""

@@ -33,7 +33,7 @@ _NEGATION: Final = re.compile(":not\\([^)]*\\)", re.IGNORECASE)
 _LAST_COMPOUND: Final = re.compile("[^\\s>+~]*+$")
 _CONDITION: Final = re.compile("\\[[^\\]]*+\\]?|(?<!\\\\):[\\w-]++(?:\\([^)]*+\\)?)?")
 _REACTS: Final = re.compile("::|:(?:hover|focus|active|target|before|after|first-l)", re.IGNORECASE)
-"""Pseudo-elements, and states that begin with an action of the reader."""
+"""Pseudo-elements, and states that begin with an action of the reader. Selectors with these are ignored."""
 _PLAIN: Final = re.compile("[a-z0-9_.#-]*+", re.IGNORECASE)
 _SEPARATOR: Final = re.compile("[.#]")
 _CLASS_LIKE: Final = re.compile("[.:\\[]")

@@ -149,7 +149,7 @@ def _paragraphs(parts: Iterable[PagePart]) -> int:
 
 
 def _is_within_mark(page: Survey, taken: ArticleText) -> bool:
-    """Return whether the text taken is in an element marked as an article."""
+    """Return whether the text taken begins in an element marked as an article."""
     parts = [part for part in _parts(page, taken) if part.own][:1]
     around = [outer for part in parts for outer in (part, *part.around())]
     return any(

@@ -92,14 +92,14 @@ class StoredSchema(NamedTuple):
 
 
 class Registry(Protocol):
-    """A registry of schemas by id. Schemas never change, so each is fetched once."""
+    """A registry of schemas by id. Schemas never change, so the caller caches them."""
 
     def schema(self, schema_id: int) -> StoredSchema | None:
         """Return the schema with this id and all schemas that it refers to, or None if the registry lacks one.
 
-        Called for the first record with this id, and later again if the result was None. Raises ``UnusableSchema``,
-        ``RegistryUnavailable`` if the call may be repeated later, and ``ConfigError`` if the registry denies access or
-        does not return schemas in binary form.
+        Called for the first record with this id, and again if the result was None or is no longer cached. Raises
+        ``UnusableSchema``, ``RegistryUnavailable`` if the call may be repeated later, and ``ConfigError`` if the
+        registry denies access or does not return schemas in binary form.
         """
         ...
 

@@ -41,7 +41,7 @@ PASSAGES_MAX: Final = 5
 """The maximum number of shared passages of a part that the page quotes."""
 PASSAGE_CHARS_MAX: Final = 300
 ID_CHARS_MAX: Final = 32 * 1024
-"""The maximum number of characters of an id to read. Ids of more than ``ID_BYTES_MAX`` bytes get an error."""
+"""The maximum number of characters of an id to read. Of these, ids of more than ``ID_BYTES_MAX`` bytes get an error."""
 _VERSION_CHARS_MAX: Final = 64
 
 
@@ -58,7 +58,7 @@ class QuotedPart(NamedTuple):
 
 
 class ArticleDetails(NamedTuple):
-    """The details of a stored version. Its text has ``parts`` parts; ``text`` is number ``part``, counted from 1."""
+    """The details of a stored version. Its text has ``parts`` parts; ``text`` is part ``part``, counted from 1."""
 
     view: ArticleView
     verdict: Verdict | None
