@@ -40,7 +40,7 @@ WITH_CORE := $(if $(CARGO)$(CI),yes)
 # The tests that draw some of their examples and cases in make test.
 DRAWING := tests/unit tests/retrieval tests/protocol tests/contract tests/chaos/test_kept_set.py \
     tests/chaos/kafka/test_hostile_feed.py tests/cli/test_every_command.py tests/cli/test_secrets.py \
-    tests/browser/test_console_in_browser.py tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py \
+    tests/browser tests/cli/serve/test_contract.py tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py \
     tests/hbase/test_memory.py tests/console \
     $(patsubst %,tests/kafka/test_%.py,aborted_transactions backdating poison run slow_store unpacking)
 MANIFEST := --manifest-path core/Cargo.toml --locked

@@ -29,12 +29,12 @@ def examples(count: int) -> settings:
     return settings(max_examples=share_of(count))
 
 
-def drawn(cases: Sequence[_Case], one_in: int) -> list[_Case]:
+def drawn(cases: Sequence[_Case], one_in: int, apart: str = "") -> list[_Case]:
     """Return one in ``one_in`` of the cases, at least one, in their order; each run under xdist draws others.
 
-    ``make test-load`` has all of them.
+    Draws of equally many cases are alike, unless ``apart`` names what they are for. ``make test-load`` has all cases.
     """
     if _ALL:
         return list(cases)
-    places = random.Random(f"{_RUN} {len(cases)}").sample(range(len(cases)), -(-len(cases) // one_in))
+    places = random.Random(f"{_RUN} {len(cases)}{apart}").sample(range(len(cases)), -(-len(cases) // one_in))
     return [cases[place] for place in sorted(places)]

@@ -17,26 +17,25 @@ from consumer.reviews.moderation.reasons import add_reason
 from tests.browser.journey import PERSON, REASON, Manner, Stack, walk
 from tests.console.consoles import Place, Running, add_person, console_over, consoling, postgres_place, sqlite_place
 from tests.console.test_file_sink import judged
+from tests.examples import drawn
 from tests.kafka.running import running
 from tests.kafka.topics import make_topics, send
-from tests.postgres_server import PostgresDatabase
 
 # A journey has some five hundred steps of the browser, which may be busy.
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
 UNDO_S: Final = 600
 """So long that no decision becomes final before it is undone, however busy the machine is."""
-LONG: Final = pytest.mark.load
-ON_FILES: Final = [
-    Manner("en", is_narrow=False, has_scripts=True, has_pointer=False),
-    pytest.param(Manner("en", is_narrow=False, has_scripts=False, has_pointer=False), marks=LONG),
-    pytest.param(Manner("zh", is_narrow=True, has_scripts=True, has_pointer=True), marks=LONG),
-]
-ON_SERVERS: Final = [
-    Manner("zh", is_narrow=True, has_scripts=False, has_pointer=False),
-    pytest.param(Manner("en", is_narrow=True, has_scripts=True, has_pointer=True), marks=LONG),
-    pytest.param(Manner("zh", is_narrow=False, has_scripts=False, has_pointer=True), marks=LONG),
-]
+SHORT: Final = (
+    ("files", Manner("en", is_narrow=False, has_scripts=True, has_pointer=False)),
+    ("servers", Manner("zh", is_narrow=True, has_scripts=False, has_pointer=False)),
+)
+LONG: Final = (
+    ("files", Manner("en", is_narrow=False, has_scripts=False, has_pointer=False)),
+    ("files", Manner("zh", is_narrow=True, has_scripts=True, has_pointer=True)),
+    ("servers", Manner("en", is_narrow=True, has_scripts=True, has_pointer=True)),
+    ("servers", Manner("zh", is_narrow=False, has_scripts=False, has_pointer=True)),
+)
 
 
 def prepared(place: Place) -> str:
@@ -56,8 +55,8 @@ def stopping(console: Running) -> Iterator[None]:
     assert console.stop() == 0, console.log.read_text()
 
 
-@pytest.mark.parametrize("manner", ON_FILES, ids=str)
-def test_the_whole_way_on_files_and_lmdb(browser: Chrome, tmp_path: Path, manner: Manner) -> None:
+@contextmanager
+def on_files(tmp_path: Path, _: pytest.FixtureRequest) -> Iterator[Stack]:
     """A run judges a file into a file and an LMDB store; the console beside it has a database in SQLite."""
     feed, sink, store = tmp_path / "feed.jsonl", tmp_path / "v.jsonl", f"lmdb:{tmp_path / 'store'}"
     place = sqlite_place(tmp_path)
@@ -68,28 +67,16 @@ def test_the_whole_way_on_files_and_lmdb(browser: Chrome, tmp_path: Path, manner
         judged(feed, sink, store)
 
     with console_over(sink, store, place, tmp_path, undo_s=UNDO_S) as console, stopping(console):
-        walk(browser, Stack(console.url, password, judge), manner)
+        yield Stack(console.url, password, judge)
 
 
-@pytest.fixture
-def hbase_store(hbase_address: str, hbase_namespace: str) -> str:
-    """An empty store in HBase."""
-    return f"hbase://{hbase_address}/{hbase_namespace}"
-
-
-@pytest.mark.parametrize("manner", ON_SERVERS, ids=str)
-def test_the_whole_way_on_kafka_and_hbase(
-    browser: Chrome,
-    kafka_address: str,
-    hbase_store: str,
-    postgres_database: PostgresDatabase,
-    tmp_path: Path,
-    manner: Manner,
-) -> None:
+@contextmanager
+def on_servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
     """A consumer judges topics into topics and an HBase store; the console has a database in PostgreSQL."""
     # With one partition what is sent first is the original.
-    topics, store = make_topics(kafka_address, partitions=1), hbase_store
-    place = postgres_place(*postgres_database, tmp_path)
+    topics = make_topics(request.getfixturevalue("kafka_address"), partitions=1)
+    store = f"hbase://{request.getfixturevalue('hbase_address')}/{request.getfixturevalue('hbase_namespace')}"
+    place = postgres_place(*request.getfixturevalue("postgres_database"), tmp_path)
     password = prepared(place)
 
     def judge(articles: Sequence[dict[str, str]]) -> None:
@@ -101,5 +88,21 @@ def test_the_whole_way_on_kafka_and_hbase(
         consoling(topics, store, place, tmp_path, undo_s=UNDO_S) as console,
         stopping(console),
     ):
-        walk(browser, Stack(console.url, password, judge), manner)
+        yield Stack(console.url, password, judge)
         assert consumer.stop() == 0, consumer.log.read_text()
+
+
+STACKS: Final = {"files": on_files, "servers": on_servers}
+
+
+@pytest.mark.parametrize(
+    ("stack", "manner"),
+    [*drawn(SHORT, 2), *(pytest.param(*journey, marks=pytest.mark.load) for journey in LONG)],
+    ids=str,
+)
+def test_the_whole_way(
+    browser: Chrome, tmp_path: Path, request: pytest.FixtureRequest, stack: str, manner: Manner
+) -> None:
+    """Sign in, read, search, decide, undo, split, merge and report, on one of the stacks in each run."""
+    with STACKS[stack](tmp_path, request) as opened:
+        walk(browser, opened, manner)

@@ -21,7 +21,7 @@ from storage.records import Tombstone, Version
 from tests.builders import TIME_MS
 from tests.chaos.mixed_feed import Arrived, kept_by_brute_force, mixed_feed
 from tests.chaos.near_articles import SETTINGS
-from tests.contract.conftest import ROW_POSTINGS_MAX, Kind, SetClock, opened_hbase
+from tests.contract.conftest import NAMES, ROW_POSTINGS_MAX, STORES, Kind, SetClock, opened_hbase
 from tests.examples import drawn
 from tests.hbase_server import COMMON
 
@@ -32,6 +32,12 @@ APART: Final = MappingProxyType({
     "wire": SourceRule(never_with=("mirror", "")), "blog": SourceRule(within_source=False, never_with=("mirror",)),
 })  # fmt: skip
 """Rules that leave each source another one to repeat, and keep the others apart."""
+
+
+@pytest.fixture(params=drawn(NAMES, 2))
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Return the implementation under test, two of the three in each run."""
+    return STORES[request.param](request)
 
 
 @pytest.fixture(scope="module")

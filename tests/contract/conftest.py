@@ -100,12 +100,12 @@ Make = Callable[..., Record]
 """``make_record`` for fingerprints of one width."""
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(kind.name, marks=[pytest.mark.servers] if kind.remote else [], id=kind.name.lower())
-        for kind in KINDS
-    ]
-)
+NAMES = [
+    pytest.param(kind.name, marks=[pytest.mark.servers] if kind.remote else [], id=kind.name.lower()) for kind in KINDS
+]
+
+
+@pytest.fixture(params=NAMES)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Return the implementation under test."""
     return STORES[request.param](request)

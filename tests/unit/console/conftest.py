@@ -8,9 +8,9 @@ from argon2 import PasswordHasher
 
 from consumer.reviews import passwords
 from tests.unit.console.serving import Served, served
-from tests.unit.reviews.conftest import address, database, second, statements, with_tables
+from tests.unit.reviews.conftest import address, database, pytest_generate_tests, second, statements, with_tables
 
-__all__ = ["address", "console", "database", "second", "statements", "with_tables"]
+__all__ = ["address", "console", "database", "pytest_generate_tests", "second", "statements", "with_tables"]
 
 
 @pytest.fixture(scope="session", autouse=True)

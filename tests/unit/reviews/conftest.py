@@ -8,9 +8,24 @@ import pytest
 
 from consumer.reviews.database import Database, open_database
 from deploy.local.postgres import Postgres
+from tests.examples import drawn
 from tests.postgres_server import ReusedDatabase, new_database
 from tests.shared_statements import shared_statements
 from tests.unit.reviews.made import Address, empty_database
+
+KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test one kind of database, others in another run; ``make test-load`` runs it with both.
+
+    Without servers there is only one.
+    """
+    test = metafunc.definition
+    chosen = any("address" in mark.args[0] for mark in test.iter_markers("parametrize"))
+    if "address" in metafunc.fixturenames and not chosen and "not servers" not in metafunc.config.option.markexpr:
+        test.add_marker(pytest.mark.parametrize("address", drawn(KINDS, 2, test.nodeid), indirect=True))
 
 
 class LentDatabases:
@@ -51,7 +66,7 @@ def with_tables(postgres_server: Postgres) -> Iterator[LentDatabases]:
         yield LentDatabases(made, postgres_server)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
+@pytest.fixture(params=KINDS)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
     """Where an empty database is, of each kind; its tables are there for a test that also asks for ``database``."""
     has_tables = "database" in request.fixturenames
