@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, filterfalse, groupby, islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -18,6 +18,9 @@ from deploy.local import ports
 from storage import clock
 from tests.examples import DEFAULT, share_of
 from tests.machine_clock import MachineClock
+
+_ALLOCATED_BEFORE_COLLECTION: Final = 20_000
+"""Objects. Python's default is 700."""
 
 pytest_plugins = ["tests.hbase_server", "tests.postgres_server"]
 
@@ -72,13 +75,15 @@ def pytest_configure() -> None:
 def pytest_collection() -> Iterator[None]:
     """Do without garbage collection while tests are collected, and leave them out of it from then on.
 
-    A worker keeps thousands of them, and each full collection would go through them all for nothing.
+    A worker keeps thousands of them, and each full collection would go through them all for nothing. From then on
+    garbage is collected less often than Python does by default, which took an eighth of the tests' processor time.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_ALLOCATED_BEFORE_COLLECTION)
         gc.enable()
 
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 DEFAULT: Final = 100
 """What Hypothesis draws by default."""
 _ALL: Final = "TEST_ALL_EXAMPLES" in os.environ
-_SHARE: Final = 1.0 if _ALL else 0.1
+_SHARE: Final = 1.0 if _ALL else 0.05
 _FEW: Final = 15
 """A test that asks for no more draws them all."""
 # Workers of xdist have to collect the same tests. Without xdist every run draws the same.

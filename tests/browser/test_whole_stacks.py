@@ -20,6 +20,7 @@ from tests.console.test_file_sink import judged
 from tests.examples import drawn
 from tests.kafka.running import running
 from tests.kafka.topics import make_topics, send
+from tests.postgres_server import PostgresDatabase
 
 # A journey has some five hundred steps of the browser, which may be busy.
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
@@ -76,7 +77,8 @@ def on_servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack
     # With one partition what is sent first is the original.
     topics = make_topics(request.getfixturevalue("kafka_address"), partitions=1)
     store = f"hbase://{request.getfixturevalue('hbase_address')}/{request.getfixturevalue('hbase_namespace')}"
-    place = postgres_place(*request.getfixturevalue("postgres_database"), tmp_path)
+    database: PostgresDatabase = request.getfixturevalue("postgres_database")
+    place = postgres_place(*database, tmp_path)
     password = prepared(place)
 
     def judge(articles: Sequence[dict[str, str]]) -> None:

@@ -32,6 +32,7 @@ from storage.clock import now_ms
 from tests.cli.command import text, wait_for
 from tests.console.consoles import Place, Running, add_person, postgres_place, sqlite_place
 from tests.console.judges import BROKER, SETTLE_S, FileJudge, Judge, Member, TopicJudge
+from tests.examples import drawn
 from tests.kafka.test_run import article
 from tests.kafka.topics import Topics, make_topics
 from tests.unit.reviews.outbox_made import valid
@@ -360,26 +361,27 @@ def hook() -> Iterator[HookServer]:
 
 
 @pytest.mark.timeout(600)
-def test_nothing_is_lost_between_topics(
-    topics: Topics,
-    own_postgres: Callable[..., Postgres],
-    new_gateway: Callable[..., ThriftGateway],
-    hbase_namespace: str,
-    tmp_path: Path,
+@pytest.mark.parametrize("sink", drawn(["topics", "files"], 2))
+def test_nothing_is_lost(
+    request: pytest.FixtureRequest, own_postgres: Callable[..., Postgres], tmp_path: Path, sink: str
 ) -> None:
-    """Some rounds, in which the server of the database is killed too, and the gateway to the store in HBase."""
-    server, gateway = own_postgres(), new_gateway()
-    judge = TopicJudge(topics, tmp_path, f"hbase://{gateway.address}/{hbase_namespace}")
-    killing = Killing(judge, place_of(server, tmp_path), {"database": server, "store": gateway}, seed())
-    check(killing, killing.rounds())
+    """Some rounds, in which the server of the database is killed too.
 
-
-@pytest.mark.timeout(600)
-def test_nothing_is_lost_between_files(own_postgres: Callable[..., Postgres], hook: HookServer, tmp_path: Path) -> None:
-    """Some rounds, in which the server of the database is killed too, and the receiver of a webhook."""
+    Between topics so is the gateway to the store in HBase, between files the receiver of a webhook. ``make test-load``
+    runs both, other runs one.
+    """
     server = own_postgres()
-    place = hook.place(place_of(server, tmp_path))
-    killing = Killing(FileJudge(tmp_path), place, {"database": server, "receiver": hook}, seed())
+    place = place_of(server, tmp_path)
+    servers: dict[str, Killable] = {"database": server}
+    judge: Judge = FileJudge(tmp_path)
+    if sink == "topics":
+        servers["store"] = gateway = request.getfixturevalue("new_gateway")()
+        store = f"hbase://{gateway.address}/{request.getfixturevalue('hbase_namespace')}"
+        judge = TopicJudge(request.getfixturevalue("topics"), tmp_path, store)
+    else:
+        servers["receiver"] = hook = request.getfixturevalue("hook")
+        place = hook.place(place)
+    killing = Killing(judge, place, servers, seed())
     check(killing, killing.rounds())
 
 
