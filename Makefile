@@ -42,7 +42,7 @@ DRAWING := tests/unit tests/retrieval tests/protocol tests/contract tests/chaos/
     tests/chaos/kafka/test_hostile_feed.py tests/cli/test_every_command.py tests/cli/test_secrets.py \
     tests/browser tests/cli/serve/test_contract.py tests/deploy/test_rules.py tests/deploy/kubernetes/test_overlays.py \
     tests/hbase/test_memory.py tests/console \
-    $(patsubst %,tests/kafka/test_%.py,aborted_transactions backdating poison run slow_store unpacking)
+    $(patsubst %,tests/kafka/test_%.py,aborted_transactions backdating hostile_records poison run slow_store source unpacking)
 MANIFEST := --manifest-path core/Cargo.toml --locked
 CORE_SOURCES := core/Cargo.toml core/Cargo.lock core/build.rs core/pyproject.toml core/THIRD_PARTY \
     LICENSE NOTICE $(wildcard consumer/workers/*.tsv) $(shell find core/src core/build -name '*.rs' 2>/dev/null)

@@ -37,6 +37,7 @@ from argon2 import PasswordHasher
 
 from consumer.cli import main
 from consumer.cli.commands import MODULES
+from consumer.console.i18n import read_languages
 from consumer.fingerprint.tokenizers import RustTokenizer
 from consumer.lifecycle.stopping import accept_signals
 from consumer.reviews import passwords
@@ -261,6 +262,7 @@ def _prepare() -> None:
     # With the least work: many commands make passwords and check them, and no test of theirs is about the cost.
     passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
     assert load_lexicon().idf
+    assert read_languages()
     RustTokenizer().cut("\u6e21\u8239")
     gc.freeze()
 

@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -114,6 +115,7 @@ def choose_language(own: str | None, configured: Code | None, accept_language: s
     return configured or _preferred_language(accept_language)
 
 
+@cache
 def _catalogue(code: Code) -> gettext.NullTranslations:
     if code == "en":
         return gettext.NullTranslations()

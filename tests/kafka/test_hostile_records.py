@@ -16,7 +16,7 @@ from tests.cli.command import Outcome, json_lines, run_process, text
 from tests.kafka.raw_records import NO_TIMESTAMP, RawMessage, produce
 from tests.kafka.reading import WAIT_S
 from tests.kafka.running import running
-from tests.kafka.test_run import BOTH, article
+from tests.kafka.test_run import EITHER, article
 from tests.kafka.topics import Seen, Topics, make_topics, read_all, send, wait_for_count
 
 pytestmark = pytest.mark.servers
@@ -60,7 +60,7 @@ def by_key(found: list[Seen]) -> dict[bytes | None, Seen]:
     return {message.key: message for message in found}
 
 
-@BOTH
+@EITHER
 def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tuple[str, ...]) -> None:
     """Judged, or a dead letter with all that the client hands out; what it leaves out is logged and counted."""
     for message in times():
@@ -88,7 +88,7 @@ def test_every_record_gets_one_answer(topics: Topics, tmp_path: Path, more: tupl
     assert len(by_key(read_all(topics, topics.sink("unique")))[b"many"].headers) == 10_001
 
 
-@BOTH
+@EITHER
 def test_a_record_that_just_fits_into_its_topic_has_a_letter_that_fits(
     topics: Topics, tmp_path: Path, more: tuple[str, ...]
 ) -> None:

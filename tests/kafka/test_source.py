@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pytest
 from confluent_kafka import Consumer
@@ -22,6 +22,7 @@ from consumer.model.dead_letter import DEAD_LETTER_RAW_BYTES_MAX
 from consumer.model.errors import Abandoned, ConfigError, SourceError
 from consumer.model.limits import ReadLimits
 from deploy.local.kafka import KafkaBroker
+from tests.examples import drawn
 from tests.kafka.reading import (
     SMALL,
     WAIT_S,
@@ -40,7 +41,13 @@ from tests.kafka.topics import ordered_producer
 
 pytestmark = pytest.mark.servers
 
-PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+_Test = TypeVar("_Test", bound=Callable[..., None])
+
+
+def either_protocol(test: _Test) -> _Test:
+    """Let a test run with one of the protocols; ``make test-load`` runs it with both."""
+    either: _Test = pytest.mark.parametrize("protocol", drawn(["classic", "consumer"], 2, test.__name__))(test)
+    return either
 
 
 def test_partitions_are_read_in_order(kafka_address: str) -> None:
@@ -140,7 +147,7 @@ def test_records_pile_up_to_full_batches_while_one_is_judged(kafka_address: str)
         assert [len(batch) for batch in member.batches] == [1, 10]
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, protocol: GroupProtocol) -> None:
     """Two more members join and one leaves while all are busy; every record is answered, and few of them twice.
 
@@ -164,7 +171,7 @@ def test_a_member_that_joins_in_the_middle_loses_nothing(kafka_address: str, pro
         assert all(member.error is None for member in group.members)
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_batch_finished_before_the_deadline_counts(kafka_address: str, protocol: GroupProtocol) -> None:
     """One of two partitions is revoked during a batch; the batch is finished, committed, and not read again."""
     topic = make_topic(kafka_address)
@@ -186,7 +193,7 @@ def test_a_batch_finished_before_the_deadline_counts(kafka_address: str, protoco
         assert len(second.numbers()) == 10
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: GroupProtocol) -> None:
     """The partition that goes is read by its new owner; the one that stays is read again from the batch's beginning."""
     topic = make_topic(kafka_address)
@@ -213,7 +220,7 @@ def test_a_batch_that_takes_too_long_is_given_up(kafka_address: str, protocol: G
         assert first.watched.partitions == 1
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_batch_that_was_given_up_is_committed_with_no_later_membership(
     kafka_address: str, protocol: GroupProtocol
 ) -> None:
@@ -286,7 +293,7 @@ def test_partitions_assigned_while_paused_are_paused(kafka_address: str) -> None
         assert group.answered() == list(range(600))
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_partition_that_went_while_paused_is_fetched_when_it_comes_back(
     kafka_address: str, protocol: GroupProtocol
 ) -> None:
@@ -417,7 +424,7 @@ def test_a_defect_in_the_clients_thread_comes_out(
         assert isinstance(member.error, ZeroDivisionError)
 
 
-@PROTOCOLS
+@either_protocol
 def test_a_static_member_restarts_without_a_rebalance(kafka_address: str, protocol: GroupProtocol) -> None:
     """It leaves without a farewell and comes back under its name; the other member is never asked for anything."""
     topic = make_topic(kafka_address)

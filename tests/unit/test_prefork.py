@@ -14,6 +14,7 @@ import pytest
 
 from tests import prefork
 from tests.cli.command import SAMPLE, TIMEOUT_S, environment, run_process, start, start_anew
+from tests.examples import drawn
 from tests.hostile_signals import INHERITED, hostile_signals
 
 RUN = ("run", "--source", "-", "--sink", "out.jsonl", "--emit", "all")
@@ -66,7 +67,7 @@ def test_many_at_once_are_kept_apart() -> None:
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
-@pytest.fixture(params=["forked", "anew"])
+@pytest.fixture(params=drawn(["forked", "anew"], 2))
 def start_under_hostile_signals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts commands off a preparer, or in an interpreter of their own; both inherit signals ignored and blocked."""
     if request.param == "forked":
