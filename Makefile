@@ -110,7 +110,7 @@ servers: .venv/run.stamp
 	@$(BIN)/python -m deploy.kubernetes.tools >/dev/null
 	@$(BIN)/python -m deploy.openapi.generator
 
-# Six workers would each compile all tests at the same time. What fails here fails in the run.
+# Five workers would each compile all tests at the same time. What fails here fails in the run.
 bytecode: .venv/test.stamp
 	@$(BIN)/pytest --collect-only --quiet -n 0 >/dev/null 2>&1 || true
 

@@ -108,7 +108,7 @@ def _waiting_beside_computing(items: list[pytest.Item], workers: int) -> list[py
     computing = chain.from_iterable(filterfalse(_waits, modules))
     parts: list[list[pytest.Item]] = [[] for _ in range(workers)]
     for place, module in enumerate(waiting):
-        parts[place % (workers // 2)] += module
+        parts[place % -(-workers // 2)] += module
     for part in parts:
         part.extend(islice(computing, max(0, len(items) // workers - len(part))))
     return [*chain.from_iterable(parts), *computing]

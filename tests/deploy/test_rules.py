@@ -42,7 +42,7 @@ def test_configuration_and_rules_are_valid(tmp_path: Path) -> None:
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("file", drawn(sorted(RULE_TESTS.glob("*.yml")), 2), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", drawn(sorted(RULE_TESTS.glob("*.yml")), 3), ids=lambda path: path.stem)
 def test_alerts_fire_when_they_should_and_only_then(file: Path) -> None:
     """The test cases beside the rules pass."""
     promtool("test", "rules", file)
