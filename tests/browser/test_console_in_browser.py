@@ -571,7 +571,7 @@ def test_a_story_prefers_the_source_of_highest_rank(browser: Chrome, desk: Offic
 
 def test_the_time_to_undo_runs_out_before_ones_eyes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The button counts the seconds, and in the end says that it is final."""
-    with office(tmp_path_factory.mktemp("soon"), undo_s=2) as desk:
+    with office(tmp_path_factory.mktemp("soon"), undo_s=8) as desk:
         fill(desk)
         enter(browser, desk)
         browser.find_element(By.CSS_SELECTOR, "ol.queue a").click()

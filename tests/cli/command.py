@@ -112,7 +112,7 @@ def articles(numbers: Sequence[int]) -> list[dict[str, Any]]:
 def wait_for(holds: Callable[[], bool], seconds: float = TIMEOUT_S, pause_s: float = 0.02) -> None:
     """Wait until the condition holds; fail if that takes too long.
 
-    After a check that takes long, because it asks a server or reads a topic, the pause is five times as long as the
+    After a check that takes long, because it asks a server or reads a topic, the pause is ten times as long as the
     check, but at most half a second: the processes that are waited for need the processor more.
     """
     until = time.monotonic() + seconds
@@ -122,7 +122,7 @@ def wait_for(holds: Callable[[], bool], seconds: float = TIMEOUT_S, pause_s: flo
             return
         now_s = time.monotonic()
         assert now_s < until, "it took too long"
-        time.sleep(max(pause_s, min(5 * (now_s - began_s), _PAUSE_S_MAX)))
+        time.sleep(max(pause_s, min(10 * (now_s - began_s), _PAUSE_S_MAX)))
 
 
 def stop(
