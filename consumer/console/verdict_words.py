@@ -77,7 +77,7 @@ def _similarity_sentences(context: ConsoleContext, language: Language, flag: Fla
 
 
 def verdict_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
-    """Yield sentences about a verdict's limits, earlier arrivals, shared parts and other near articles."""
+    """Yield sentences about a verdict's limits, earlier arrivals and other near articles."""
     if verdict.truncated:
         yield language.gettext(N_("A limit cut the search short, so a nearer article may exist."))
     if isinstance(verdict.seen_before, SeenBefore):
@@ -90,6 +90,15 @@ def verdict_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
             last=event_moment(language, seen.last),
         )
         yield Markup(sentence)  # noqa: S704  # from the catalogue, with times
+    others = [match for match in verdict.matches if match.id != verdict.duplicate_of]
+    if others:
+        yield language.gettext(
+            N_("Also near: %(ids)s."), ids=", ".join(one_line(match.id, _ID_CHARS_MAX) for match in others)
+        )
+
+
+def part_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
+    """Yield a sentence for each article that shares a long stretch with this one."""
     if isinstance(verdict.parts, tuple):
         for part in verdict.parts:
             yield language.gettext(
@@ -97,11 +106,6 @@ def verdict_sentences(language: Language, verdict: Verdict) -> Iterator[str]:
                 share=percent(language, part.share_of_this),
                 id=one_line(part.id, _ID_CHARS_MAX),
             )
-    others = [match for match in verdict.matches if match.id != verdict.duplicate_of]
-    if others:
-        yield language.gettext(
-            N_("Also near: %(ids)s."), ids=", ".join(one_line(match.id, _ID_CHARS_MAX) for match in others)
-        )
 
 
 def percent(language: Language, share: float) -> str:

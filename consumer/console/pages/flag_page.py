@@ -16,6 +16,7 @@ from consumer.console.mentioned_items import ITEMS_MAX, MentionedItem, chosen_it
 from consumer.console.pages.bank_choice import bank_choice
 from consumer.console.pages.decision_notice import DecisionNotice, decision_notice, review_notice
 from consumer.console.pages.look_up.pair_texts import pair_keywords, pair_texts
+from consumer.console.pages.look_up.related import related_parts
 from consumer.console.pages.queue_filters import QueueSelection, selection_in
 from consumer.console.pages.repairs.repaired import split_line
 from consumer.console.pages.rule_advice import advice
@@ -70,8 +71,10 @@ def flag_answer(
         split = split_line(connection, flag)
     others = claims.record_opening(context.database, viewers, flag.flag_id, visit.person.person_id, now_ms)
     found = articles_of(context, [flag], bodies=True)
-    named = articles_of(context, around, others=() if members is None else members.named, known=found.articles)
     article, item = found.article(flag), chosen_item(items, visit.query.text(ITEM))
+    related = related_parts([article, found.original(flag)], _story_ids(flag, around))
+    others_named = [*related.named, *(() if members is None else members.named)]
+    named = articles_of(context, around, others=others_named, known=found.articles)
     original = found.original(flag) if RULES[flag.kind].has_original else item and item.view
     texts = pair_texts((flag.article_id, flag.original_id), (article, original), visit.query.integer("part", 1))
     verdict = article.verdict if article else None
@@ -100,6 +103,7 @@ def flag_answer(
         choices=choices,
         story=story,
         around=story_rows(around, named),
+        related=related.articles(named),
         preferred=None if story is None or members is None else members.line(story.story_id, named),
         split=split,
         can_be_split=StoryRow(flag, article).can_be_split,
@@ -191,6 +195,11 @@ def _neighbours(connection: Connection, selection: QueueSelection, flag: FlagRow
     """Return the open flag before this one in the selection, if any, and whether any other flag is open."""
     before = queue.open_before(connection, selection.filters, selection.order, flag)
     return before, before is not None or bool(queue.open_after(connection, selection.filters, selection.order, flag, 1))
+
+
+def _story_ids(flag: FlagRow, around: Sequence[FlagRow]) -> set[str]:
+    """Return the ids of the story's articles on the page of a flag."""
+    return {article_id for each in (flag, *around) for article_id in (each.article_id, each.original_id, each.root_id)}
 
 
 def _muted(visit: SignedInVisit, connection: Connection, flag: FlagRow) -> StandingDecision | None:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from consumer.console.context import ArticleView
 from consumer.console.faults import N_, PageError, not_found
 from consumer.console.pages.decision_notice import bulk_decision_notice
+from consumer.console.pages.look_up.related import related_parts
 from consumer.console.pages.queue_filters import one_of
 from consumer.console.pages.queue_pages import Tab
 from consumer.console.pages.repairs.repaired import repairs_of
@@ -113,12 +114,16 @@ def show_story(visit: SignedInVisit) -> Response:
         further_copies = story_part(visit, connection, story)
     copies = [(flag.article_id, flag.version) for flag in page.rows]
     found = articles_named(context, [*versions.items(), *copies, *preferred.named])
+    root = original_named(found, versions, story.root_id)
+    own_ids = [story.root_id, *(article_id for article_id, _ in copies)]
+    related = related_parts([root, *map(found.article, page.rows)], own_ids)
     path = f"/stories/{story.story_id}"
     return visit.page(
         "story.html",
         story=story,
-        root=original_named(found, versions, story.root_id),
+        root=root,
         rows=story_rows(page.rows, found),
+        related=related.articles(articles_named(context, related.named)),
         preferred=preferred.line(story.story_id, found),
         chart=chart,
         chart_caption="" if chart is None else _chart_caption(visit, chart),

@@ -10,7 +10,7 @@ import pytest
 from consumer.console.pages.text_differences import PART_CHARS_MAX
 from consumer.fingerprint import BlockPlan
 from consumer.judge.settings import JudgeSettings, SourceRule
-from consumer.model.verdict import Match, Part, SeenBefore
+from consumer.model.verdict import Match, Part, SeenBefore, Verdict
 from storage.errors import StoreUnavailable
 from tests.unit.console.desks import Office, Page, decide, office, page
 from tests.unit.console.newsroom import article, version_of
@@ -18,6 +18,8 @@ from tests.unit.console.newsroom import article, version_of
 JUDGING = JudgeSettings(
     plan=BlockPlan.named("4x16"), scheme_digest="", sources={"strict": SourceRule(similarity_min=0.9)}
 )
+ELEVEN = "24 Nov 2025, 11:00:00 UTC (5 hours ago)"
+AT = "2025-11-24T11:00:00.000Z"
 OWN = "window.owned=1"
 HOSTILE = f'"\'></title></style></bdi></h2><script>{OWN}</script><img src=x onerror="{OWN}">{{{{ 7*7 }}}}'
 UNSEEN = "\u202egnp.exe\u202c\x1b[31m\x07\u2066"
@@ -92,7 +94,6 @@ def test_why_it_was_flagged(desk: Office) -> None:
     flag = desk.room.flag(
         article("why-b", "B", "y"), original, 0.934, distance=1, truncated=True,
         seen_before=SeenBefore(first="2025-11-02T08:00:00.000Z", last="2025-11-19T21:10:00.000Z", times=14),
-        parts=(Part(id="part\u202e", version="ab", share_of_this=0.25, share_of_that=0.4),),
         matches=tuple(
             Match(id=name, version=version_of(name), distance=3, similarity=0.9) for name in ("why-a", "why-other")
         ),
@@ -104,9 +105,42 @@ def test_why_it_was_flagged(desk: Office) -> None:
             "The same text arrived at least 14 times before, first on 2 Nov 2025, 08:00:00 UTC and last on "
             "19 Nov 2025, 21:10:00 UTC."
         ),
-        "25 % of this article also appears in part\ufffd.",
         "Also near: why-other.",
     ]
+
+
+def part(name: str, share_of_this: float, share_of_that: float) -> Part:
+    """What a verdict says of a related article."""
+    return Part(id=name, version=version_of(name), share_of_this=share_of_this, share_of_that=share_of_that)
+
+
+def test_related_articles_stand_beside_the_story(desk: Office) -> None:
+    """Those that the verdicts of the copy and of the original name, once each; none of the story's own articles."""
+    of_original = (part("rel-wire", 0.3, 0.5), part("rel-away\u202e", 0.35, 0.2))
+    verdict = Verdict(
+        id="rel-a", version=version_of("rel-a"), outcome="unique", arrived_at=AT, decided_at=AT, parts=of_original
+    )
+    original = article("rel-a", "A", "x", verdict=verdict)
+    desk.room.hold(article("rel-wire", "The wire's <story>", "y", source="wire"))
+    parts = (part("rel-wire", 0.25, 0.93), part("rel-a", 0.9, 0.9))
+    opened = shown(desk, desk.room.flag(article("rel-b", "B", "y"), original, 0.9, parts=parts).flag_id)
+    (related,) = [each for each in opened.all("section.part") if each.css_first("#related")]
+    assert [" ".join(each.text().split()) for each in related.css("li")] == [
+        f"The wire's <story> rel-wire · wire · {ELEVEN} · It contains 25 % of rel-b, which contains 93 % of it.",
+        "rel-away\ufffd It contains 35 % of rel-a, which contains 20 % of it.",
+    ]
+    assert [each.attributes["href"] for each in related.css("a")][:1] == [
+        f"/look-up?id=rel-wire&version={version_of('rel-wire')}"
+    ]
+    story = page(desk.ann, f"/stories/{desk.room.row('rel-b').story_id}")
+    assert len(story.all("section:has(#related) li")) == 2
+
+
+def test_nothing_is_related_where_no_verdict_says_so(desk: Office) -> None:
+    """Without judge.parts pages have no empty section."""
+    flag = desk.room.flag(article("unrelated-b", "B", "y"), article("unrelated-a", "A", "x"), 0.9)
+    assert shown(desk, flag.flag_id).all("#related") == []
+    assert page(desk.ann, f"/stories/{flag.story_id}").all("#related") == []
 
 
 def test_what_was_not_measured_is_said(desk: Office) -> None:
@@ -320,9 +354,12 @@ def test_in_chinese_too(tmp_path: Path) -> None:
     """The same page in the other language, with its numbers and times."""
     with office(tmp_path, language="zh") as desk:
         flag = desk.room.flag(article("zh-b", "重建码头", "港口委员会星期五决定重建码头。"),
-                              article("zh-a", "重建码头", "港口委员会星期二决定重建码头。"), 0.83)  # fmt: skip
+                              article("zh-a", "重建码头", "港口委员会星期二决定重建码头。"), 0.83,
+                              parts=(part("zh-c", 0.25, 0.93),))  # fmt: skip
         opened = page(desk.ann, f"/flags/{flag.flag_id}")
         assert opened.texts(".decide button") == ["正确", "误判", "跳过"]
         assert opened.texts(".side ins") == ["五"]
         assert "两篇文章约有 83 % 的内容相同。" in opened.answer.shown
         assert "2025年11月24日 11:00:00 UTC" in opened.answer.shown
+        assert opened.texts("#related") == ["相关文章：同一报道，文字不同"]
+        assert "其中含有 zh-b 的 25 %；zh-b 含有它的 93 %。" in opened.texts("section:has(#related) .about")

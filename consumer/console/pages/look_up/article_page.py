@@ -12,7 +12,7 @@ from consumer.console.pages.look_up.pasted_text import check_id
 from consumer.console.pages.sources.preferred_line import PreferredLine, read_preferred
 from consumer.console.pages.stored_articles import articles_named
 from consumer.console.pages.text_differences import plain_part
-from consumer.console.verdict_words import ended_before_text, verdict_sentences
+from consumer.console.verdict_words import ended_before_text, part_sentences, verdict_sentences
 from consumer.console.visit import SignedInVisit
 from consumer.model.verdict import BankMention, EndedBefore, Released, Verdict
 from consumer.reviews.database import Connection
@@ -156,7 +156,7 @@ def _article(visit: SignedInVisit, facts: ArticleFacts) -> ArticleDetails:
         chain=facts.links[1 : CHAIN_MAX + 1],
         chain_continues=len(facts.links) > CHAIN_MAX + 1,
         shared_keywords=shown_keywords(facts.shared_keywords),
-        reasons=[] if verdict is None else list(verdict_sentences(language, verdict)),
+        reasons=[] if verdict is None else [*verdict_sentences(language, verdict), *part_sentences(language, verdict)],
         ended_before=ended_before,
         ended_before_text="" if ended_before is None else ended_before_text(language, ended_before),
         released=verdict.released if verdict and isinstance(verdict.released, Released) else None,
