@@ -120,7 +120,7 @@ unit: servers .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 unit-light: .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest -m "not servers and not load and not chaos and not compose"
 
-test-load: servers .venv/test.stamp
+test-load: servers .venv/test.stamp .venv/recipes.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
 	$(if $(LOAD),,TEST_ALL_EXAMPLES=1 $(BIN)/pytest $(DRAWING) -m "not load and not chaos")
 
@@ -224,6 +224,13 @@ $(CORE): $(CORE_SOURCES) requirements-core.lock .venv/run.stamp | rust-toolchain
 .venv/bench.stamp: requirements-bench.lock .venv/run.stamp | .venv/bin/python
 	@echo "Installing benchmark dependencies ..." >&2
 	@$(PIP) --require-hashes -r requirements-bench.lock
+	@touch $@
+
+# The programs of sample/recipes/quix run in an environment of their own.
+.venv/recipes.stamp: requirements-recipes.lock | .venv/bin/python
+	@echo "Installing Quix Streams into .venv/recipes ..." >&2
+	@$(BIN)/python -m venv --clear .venv/recipes
+	@.venv/recipes/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-recipes.lock
 	@touch $@
 
 .venv/mutation.stamp: requirements-mutation.lock .venv/test.stamp | .venv/bin/python

@@ -1,7 +1,8 @@
 """Downloads the servers' jars, by Maven coordinates, into a cache outside the tree: ``python -m deploy.local.fetch``.
 
-The name of the cache contains a digest of the pom files, so that another set of versions gets another folder. A folder
-is created under another name and renamed when it is complete. A lock lets one process download while others wait.
+The jars of Kafka Connect have a folder of their own, which only the tests of the recipes need. The name of a folder
+contains a digest of the pom files, so that another set of versions gets another folder. It is created under another
+name and renamed when it is complete. A lock lets one process download while others wait.
 ``MVN_ARGS`` has further arguments for Maven (a mirror's settings, ``--offline``). As a program it also installs missing
 tools if that is allowed: Java, Maven, PostgreSQL and other commands of the tests. With ``--servers-only`` it installs
 only Java and Maven.
@@ -26,6 +27,8 @@ from deploy.local.packages import MissingTools, apt_install, check, missing_comm
 
 PARTS: Final = ("kafka", "hbase", "shell")
 """Each has a pom file, and a folder of jars in the cache."""
+CONNECT: Final = "connect"
+"""The part of Kafka Connect, its file connectors and Debezium's connector for PostgreSQL."""
 RUBY: Final = "ruby"
 """The folder of the HBase shell's Ruby files."""
 _POMS: Final = Path(__file__).with_name("poms")
@@ -60,17 +63,26 @@ def jars() -> Path:
 
     Raises ``MissingTools`` without Maven, and ``CalledProcessError`` if Maven fails.
     """
+    return _jars("servers", PARTS, "Kafka and HBase (once, 190 MB)")
+
+
+def connect_jars() -> Path:
+    """Return the folder of Kafka Connect's jars; download them if it does not exist. Raises as ``jars`` does."""
+    return _jars("connect", (CONNECT,), "Kafka Connect (once, 38 MB)")
+
+
+def _jars(name: str, parts: Sequence[str], what: str) -> Path:
     digest = hashlib.sha256(_FORMAT)
-    for part in PARTS:
+    for part in parts:
         digest.update(_pom(part).read_bytes())
-    folder = home() / f"servers-{digest.hexdigest()[:16]}"
+    folder = home() / f"{name}-{digest.hexdigest()[:16]}"
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            _fetch(folder)
+            _fetch(folder, parts, what)
     return folder
 
 
@@ -78,16 +90,17 @@ def _pom(part: str) -> Path:
     return _POMS / f"{part}.xml"
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(folder: Path, parts: Sequence[str], what: str) -> None:
     command = [maven(), "--quiet", "--batch-mode", *shlex.split(os.environ.get("MVN_ARGS", ""))]
-    sys.stderr.write("Downloading Kafka and HBase (once, 190 MB) ...\n")
+    sys.stderr.write(f"Downloading {what} ...\n")
     unfinished = Path(mkdtemp(dir=folder.parent, prefix=f"{folder.name}.unfinished-"))
     try:
-        for part in PARTS:
+        for part in parts:
             copy = ["dependency:copy-dependencies", f"-DoutputDirectory={unfinished / part}", "-DincludeScope=runtime"]
             # Maven's output is for a person; standard output is our result.
             subprocess.run([*command, "-f", str(_pom(part)), *copy], check=True, stdout=sys.stderr)  # noqa: S603  # ours
-        _unpack_shell(unfinished)
+        if "shell" in parts:
+            _unpack_shell(unfinished)
         unfinished.rename(folder)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
