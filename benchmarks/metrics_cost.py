@@ -19,7 +19,6 @@ from prometheus_client import generate_latest
 from benchmarks.speed.harness import Contender, Timing, ratios, spread, take_turns
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.files.lines import Position
@@ -38,6 +37,7 @@ from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
+from consumer.stress.made_texts import make_feed
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.wiring import components

@@ -20,7 +20,6 @@ from benchmarks.metrics_cost import Given, in_batches
 from benchmarks.speed.harness import Contender, Timing, ratios, take_turns
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.files.sinks import StreamDeadLetters
@@ -41,6 +40,7 @@ from consumer.pipeline.arrivals import FileArrivals
 from consumer.pipeline.dead_letter_policy import DeadLetterPolicy
 from consumer.pipeline.journal import NoJournal
 from consumer.pipeline.loop import Pipeline
+from consumer.stress.made_texts import make_feed
 from consumer.telemetry.health import Health
 from consumer.telemetry.metrics import Bounds, Metrics
 from consumer.wiring import components

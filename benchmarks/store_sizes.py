@@ -20,7 +20,6 @@ import typer
 from benchmarks.hbase.servers import Servers, Wanted, compact, make_tables, servers
 from benchmarks.service.serving import dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.store_tools.made_articles import ArticleMaker
@@ -28,7 +27,9 @@ from consumer.store_tools.sizing import COPIES, DAY_S, Feed, Sizing
 from consumer.store_tools.speeds import documented_speed
 from consumer.store_tools.store_plan import store_plan
 from consumer.store_tools.text_sizes import Language, TextSizes, assumed_sizes, measured_sizes
-from consumer.wiring.calibration import sample_texts, stored_articles
+from consumer.stress.made_texts import make_feed
+from consumer.text.sample_feed import sample_texts
+from consumer.wiring.calibration import stored_articles
 from consumer.wiring.components import scheme_of
 from consumer.wiring.stores import opened_store
 from storage.lmdb.data_file import DATA_FILE

@@ -25,7 +25,6 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.kafka.broker import PARTITIONS, Record, broker, consumer, make_topics, send
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.console.intake.sending import ReleaseSender, ReleaseSenderParts
@@ -37,6 +36,7 @@ from consumer.reviews import decisions, people, sending
 from consumer.reviews.database import Database, open_database
 from consumer.reviews.flag_events import add_events
 from consumer.store_tools.releases import Attribution
+from consumer.stress.made_texts import make_feed
 from consumer.wiring.console_releases import SinkReleases, event_sinks
 from consumer.wiring.console_store import LazyStore
 from consumer.wiring.kafka_parts import sink_topics

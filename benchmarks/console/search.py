@@ -2,7 +2,7 @@
 
 A database of its own, SQLite in a file or with ``--postgresql`` a server of its own, is filled
 (``benchmarks.console.flags``). The console's own worker indexes texts of 2,000 Chinese characters, made one for each
-open flag (``benchmarks.speed.texts``), and merges the parts. Then words that all, many, few and no texts have are
+open flag (``consumer.stress.made_texts``), and merges the parts. Then words that all, many, few and no texts have are
 searched for, alone and together, in every order, with filters, on the first page and in the middle.
 """
 
@@ -20,7 +20,6 @@ from sqlalchemy import text
 from benchmarks.console.flags import DAY_MS, NOW_MS, Filled, fill
 from benchmarks.console.queue import PAGE_ROWS, opened, took
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.console.context import ArticleReader, ArticleView
 from consumer.console.intake.indexing import Indexer, IndexerDependencies
 from consumer.reviews import queue
@@ -30,6 +29,7 @@ from consumer.reviews.queue import ORDERS, Filters, Order
 from consumer.reviews.word_index import parts
 from consumer.reviews.word_index.results import QueueSearch
 from consumer.reviews.word_index.words import TEXT_CHARS_MAX, WordCutter
+from consumer.stress.made_texts import make_feed
 from consumer.wiring import components
 from consumer.workers.word_files import load_lexicon
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from benchmarks.hbase.load import denser
 from benchmarks.speed.codes import CodeModel, near_copies
 from benchmarks.speed.preload import Entries, draw_entries
-from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import ANCHORS_POSTED, KEYWORDS_KEPT, SAMPLED_ONE_IN, Fingerprints, TextKind
 from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
+from consumer.stress.made_texts import make_feed
 from storage.clock import now_ms
 from storage.records import Version
 

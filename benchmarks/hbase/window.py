@@ -23,7 +23,6 @@ from benchmarks.hbase.judge import BATCH, Round, row
 from benchmarks.hbase.servers import HEAP_MB, Servers, Wanted, compact, make_tables, servers
 from benchmarks.service.window import CHARS, COPIED_EVERY, filled_window
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.config.config import Config
 from consumer.fingerprint import BlockPlan, Engine
 from consumer.judge.binding import Binding
@@ -32,6 +31,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import ArrivalTime
 from consumer.model.article import Article
 from consumer.model.verdict import decode_verdict
+from consumer.stress.made_texts import make_feed
 from consumer.wiring import components
 from storage.clock import now_ms
 from storage.hbase import HbaseOptions, parse_place

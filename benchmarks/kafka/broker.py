@@ -16,7 +16,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.speed.texts import make_feed
+from consumer.stress.load import wait_until
+from consumer.stress.made_texts import make_feed
 from deploy.local import fetch, java
 from deploy.local.kafka import KafkaBroker
 from deploy.local.ports import free_ports
@@ -98,9 +99,7 @@ def send(address: str, topic: str, records: Sequence[Record], rate: float | None
     began_s = time.monotonic()
     for number, record in enumerate(records):
         if rate is not None:
-            while (early_s := began_s + number / rate - time.monotonic()) > 0:
-                producer.poll(0)
-                time.sleep(min(early_s, 0.005))
+            wait_until(began_s + number / rate, lambda: False)
         while True:
             try:
                 producer.produce(topic, record.value, record.key)

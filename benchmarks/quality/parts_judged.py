@@ -19,9 +19,9 @@ from benchmarks.quality.parts import COPIES_SHARE, Name, Rules, Truth, right_nam
 from benchmarks.quality.score import wilson
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import Row, publish
-from benchmarks.speed.texts import FeedText
 from consumer.fingerprint.characters.normalise import normalise
 from consumer.model.verdict import Verdict
+from consumer.stress.made_texts import FeedText
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "parts_judged"

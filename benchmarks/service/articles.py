@@ -20,7 +20,7 @@ from benchmarks.service.serving import dupwatch, serving
 from benchmarks.service.vegeta import Request, VegetaOption, attack
 from benchmarks.speed.harness import spread
 from benchmarks.speed.report import OUT, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
+from consumer.stress.made_texts import FeedText, make_feed
 
 PART: Final = "service_articles"
 CHARS: Final = 2_000

@@ -1,9 +1,9 @@
 """How long ``POST /v1/check`` takes at some rates: ``python -m benchmarks.service.check --rate 200``.
 
 A service of its own with the defaults, over LMDB with a window that was judged into it, or with ``--hbase`` over an
-HBase of its own with the postings of so many articles; the load comes from the same machine
-(``benchmarks.service.vegeta``). Every request asks for one text of 2,000 characters, which is sent once; nine in ten
-are new. A latency is from the moment at which a request is due to the end of its answer, by vegeta. The first seconds
+HBase of its own with the postings of so many articles. Load and measurement are those of ``dupwatch stress``
+(``consumer.stress``), on the same machine. Every request asks for one text of 2,000 characters, which is sent once;
+nine in ten are new. A latency is from the moment at which a request is due to the end of its answer. The first seconds
 at each rate do not count.
 
 A rate is held if every answer is a 200, and 99 of 100 come within a second.
@@ -11,7 +11,7 @@ A rate is held if every answer is a 200, and 99 of 100 come within a second.
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,32 +20,31 @@ import msgspec
 import typer
 
 from benchmarks.hbase.servers import HEAP_MB, Wanted, filled, servers
+from benchmarks.kafka.latency import row_of as row_of_waits
 from benchmarks.service.serving import serving
-from benchmarks.service.vegeta import Answers, Request, VegetaOption, attack
 from benchmarks.service.window import CHARS, COPIED_EVERY, filled_window, questions
 from benchmarks.speed.report import OUT, Row, publish, tell
+from consumer.stress.schedule import due_times
+from consumer.stress.service_load import CHECK, ServiceAddress, ServiceLoad
+from consumer.stress.trial import Report, Trial
 
 PART: Final = "service_check"
-_HELD_MS: Final = 1_000
+CONNECTIONS: Final = 64
+_HELD_S: Final = 1.0
+_WAIT_S: Final = 30.0
 _SEEDS: Final = 1 << 31
 
 
-def requests(url: str, texts: Sequence[str]) -> list[Request]:
-    """A question for each text."""
-    return [Request(f"{url}/v1/check", msgspec.json.encode({"articles": [{"body": text}]})) for text in texts]
-
-
-def row_of(rate: int, answers: Answers) -> Row:
+def row_of(rate: int, report: Report) -> Row:
     """What was found at a rate."""
-    duplicates = sum(b'"outcome":"duplicate"' in body for body in answers.bodies)
-    held = not answers.failed and answers.percentile(99) <= _HELD_MS
+    held = not report.missing and report.waits.p99 <= _HELD_S
     return {
         "requests a second": rate,
-        "sent": len(answers.statuses),
-        "not a 200": answers.failed,
-        "duplicates, %": 100 * duplicates / len(answers.bodies),
-        **{f"p{percent:g}, ms": answers.percentile(percent) for percent in (50, 90, 99, 99.9)},
-        "longest, ms": float(answers.latencies_ms.max()),
+        "sent": report.sent,
+        "sent late": report.late,
+        "not a 200": len(report.missing),
+        "duplicates, %": 100 * report.originals_flagged / report.sent,
+        **row_of_waits(report.waits),
         "held": "yes" if held else "no",
     }
 
@@ -61,7 +60,6 @@ def store_of(folder: Path, articles: int, *, hbase: bool) -> Iterator[str]:
 
 
 def main(  # noqa: PLR0913  # options of a command
-    program: VegetaOption = "vegeta",
     rate: Annotated[list[int] | None, typer.Option(min=1, help="Requests a second; may be repeated.")] = None,
     seconds: Annotated[int, typer.Option(min=1)] = 60,
     warm_up: Annotated[int, typer.Option(min=1, help="Seconds at each rate that do not count.")] = 10,
@@ -79,15 +77,17 @@ def main(  # noqa: PLR0913  # options of a command
         serving(store, "nowhere:") as service,
     ):
         for each in rate or [200]:
-            asked = requests(
-                service.url, questions(each * (warm_up + seconds), CHARS, time.time_ns() % _SEEDS, articles)
-            )
+            trial = Trial("check", due_times(each, warm_up + seconds))
+            texts = questions(len(trial.due_s), CHARS, time.time_ns() % _SEEDS, articles)
+            bodies = [msgspec.json.encode({"body": text}) for text in texts]
             tell(f"{each} a second …")
-            attack(program, asked[: each * warm_up], rate=each)
-            answers = attack(program, asked[each * warm_up :], rate=each)
-            rows.append(row_of(each, answers))
-            for error in answers.errors:
-                tell(error)
+            ServiceLoad(ServiceAddress(service.url), CHECK, CONNECTIONS, _WAIT_S).run(
+                iter(bodies), trial, lambda: False
+            )
+            report = trial.report(warm_up)
+            rows.append(row_of(each, report))
+            for reason, count in [*report.refused.items(), *report.failed.items()]:
+                tell(f"{count} times: {reason}")
     kind = "HBase" if hbase else "LMDB"
     title = (
         f"Checks over HTTP, {kind}, {articles:,} articles, texts of {CHARS:,} characters, one in {COPIED_EVERY} a copy"

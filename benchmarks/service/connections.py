@@ -23,7 +23,7 @@ import typer
 from benchmarks.service.serving import serving
 from benchmarks.service.vegeta import Answers, Request, VegetaOption, attack
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
+from consumer.stress.made_texts import make_feed
 
 PART: Final = "service_connections"
 CHARS: Final = 500

@@ -25,7 +25,7 @@ import typer
 from benchmarks.service.serving import Service, serving
 from benchmarks.service.vegeta import Request, VegetaOption, attack
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.telemetry.metrics.run import own_memory_bytes
 
 PART: Final = "service_memory"

@@ -1,6 +1,6 @@
 """A window full of made articles, judged by ``dupwatch run`` into an LMDB store, and texts to ask of it.
 
-The store stays where it is for the next measurement. Articles are those of ``benchmarks.speed.texts``.
+The store stays where it is for the next measurement. Articles are those of ``consumer.stress.made_texts``.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.service.serving import dupwatch
 from benchmarks.speed.report import tell
-from benchmarks.speed.texts import FeedText, make_feed
+from consumer.stress.made_texts import FeedText, make_feed
 
 CHARS: Final = 2_000
 COPIED_EVERY: Final = 10

@@ -22,7 +22,7 @@ from benchmarks.speed.harness import Contender, ratios, spread, take_turns
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 from storage.clock import now_ms
 from storage.lmdb import LmdbStore

@@ -22,7 +22,6 @@ from benchmarks.speed.look_up import model_of_texts
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
 from consumer.banks.bank import Bank, BankItem, Banks
 from consumer.banks.known_texts import KnownTexts
 from consumer.config.loading import load_config
@@ -31,6 +30,7 @@ from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.store_tools.bank_matches import BankLookUp, ComparableStore, StoredMatch
 from consumer.store_tools.bank_scan import ScanCounts, scan_store
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding
 from consumer.workers.word_files import load_lexicon

@@ -21,9 +21,9 @@ from benchmarks.speed.harness import Contender, ratios, take_turns
 from benchmarks.speed.machine import keep_to_one_core, resident_bytes, single_threaded
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
 from consumer.banks.bank import Bank, BankItem
 from consumer.banks.exchange import lines_of
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "banks"

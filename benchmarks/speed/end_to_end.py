@@ -22,8 +22,8 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.peers import DATASKETCH, RENSA, STOCK, MinHashLsh, RensaLsh, StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint.compiled import core_version
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "end_to_end"

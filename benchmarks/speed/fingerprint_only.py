@@ -14,9 +14,9 @@ from benchmarks.speed.harness import Contender, Timing, ratios, take_turns
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.peers import StockBuild, installed
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import SCHEME_NAMES, Engine, Fingerprinter, Scheme
 from consumer.fingerprint.compiled import CompiledFingerprinter, core_version
+from consumer.stress.made_texts import make_feed
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "fingerprint_only"

@@ -28,12 +28,12 @@ from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import synthetic_records
 from benchmarks.speed.preload import Entries, draw_entries, lmdb_store
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.config.profiles import settings_by_profile
 from consumer.fingerprint import BlockPlan, Scheme
 from consumer.judge.candidates import Probe, find_candidates, probe_keys
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
+from consumer.stress.made_texts import make_feed
 from consumer.workers.engines import chosen_engine, new_engine
 from storage.interface import Store
 from storage.postings import POSTING_DTYPE

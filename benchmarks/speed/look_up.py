@@ -29,8 +29,8 @@ from benchmarks.speed.machine import keep_to_one_core, resident_bytes, single_th
 from benchmarks.speed.peers import StockBuild, installed
 from benchmarks.speed.preload import Entries, fill_lmdb, memory_store, open_filled
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.fingerprint import BlockPlan, Fingerprinter, Scheme
+from consumer.stress.made_texts import make_feed
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore
 from storage.lmdb.data_file import DATA_FILE

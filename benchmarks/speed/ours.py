@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.preload import Entries, draw_entries
-from benchmarks.speed.texts import FeedText
 from consumer.banks.known_texts import KnownTexts
 from consumer.config.loading import load_config
 from consumer.fingerprint import Engine, Fingerprints, Lexicon, TextKind
@@ -21,6 +20,7 @@ from consumer.judge.versions import ArrivalTime, VersionBuilder
 from consumer.model.article import Article
 from consumer.model.hooks import Hooks
 from consumer.model.verdict import VerdictEvent
+from consumer.stress.made_texts import FeedText
 from consumer.wiring.banks import followed_banks, matcher_of
 from consumer.wiring.components import common_hashes, engine, judge_settings, version_builder
 from consumer.wiring.stores import opened_store, unstored_binding

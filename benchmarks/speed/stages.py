@@ -22,10 +22,10 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.machine import keep_to_one_core, single_threaded
 from benchmarks.speed.ours import LIKE_FOR_LIKE, Dupwatch
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import FeedText, make_feed
 from consumer.fingerprint import Fingerprinter, default_tokenizer, normalise, sketch_batch
 from consumer.judge import search, situation
 from consumer.judge.comparison_batch import ComparisonBatch
+from consumer.stress.made_texts import FeedText, make_feed
 from consumer.workers.word_files import load_lexicon
 
 PART: Final = "stages"

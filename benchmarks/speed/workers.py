@@ -18,7 +18,7 @@ import typer
 from benchmarks.speed.harness import Contender, Timing, ratios, spread, take_turns
 from benchmarks.speed.machine import single_threaded
 from benchmarks.speed.report import OUT, Row, publish
-from benchmarks.speed.texts import make_feed
+from consumer.stress.made_texts import make_feed
 
 PART: Final = "workers"
 WORKERS: Final = (0, 1, 2)

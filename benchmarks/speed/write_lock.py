@@ -22,8 +22,8 @@ from benchmarks.speed.codes import CodeModel
 from benchmarks.speed.machine import single_threaded
 from benchmarks.speed.ours import Dupwatch
 from benchmarks.speed.report import OUT, Row, publish, tell
-from benchmarks.speed.texts import make_feed
 from consumer.config.loading import load_config
+from consumer.stress.made_texts import make_feed
 from consumer.wiring.components import engine, judge_settings
 from consumer.wiring.stores import opened_store, unstored_binding
 from consumer.workers.word_files import load_lexicon

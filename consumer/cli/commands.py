@@ -36,6 +36,7 @@ GROUPS: Final = {
     },
     "Operate": {
         "size": "operations.size",
+        "stress": "runs.stress",
         "config": "operations.config",
         "doctor": "operations.doctor",
         "top": "operations.top",

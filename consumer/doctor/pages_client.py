@@ -72,7 +72,7 @@ class PagesClient:
         self._path = parts.path.rstrip("/")
         self._wait_s = wait_s
         self._headers = _authorization(access)
-        self._context = _context(access) if parts.scheme == "https" else None
+        self._context = ssl_context(access) if parts.scheme == "https" else None
 
     def get(self, path: str) -> FetchedPage:
         """Fetch the page at this path. Raises ``PageUnavailable`` if there is no answer or it is too slow or large."""
@@ -83,7 +83,7 @@ class PagesClient:
                 server = answer.getheader("Server") or ""
                 return FetchedPage(answer.status, self._body(answer), server.startswith(_SERVER))
         except (OSError, HTTPException) as error:
-            raise PageUnavailable(_reason(error)) from error
+            raise PageUnavailable(failure_reason(error)) from error
 
     def _connection(self) -> HTTPConnection:
         if self._context is None:
@@ -140,7 +140,8 @@ def _authorization(access: ClientAccess) -> dict[str, str]:
     return {"Authorization": f"Basic {pair}"}
 
 
-def _context(access: ClientAccess) -> ssl.SSLContext:
+def ssl_context(access: ClientAccess) -> ssl.SSLContext:
+    """Return the context for these authorities. Raises ``ConfigError`` if they cannot be read."""
     if access.authorities is not None and not Path(access.authorities).is_file():
         raise ConfigError(f"the file of authorities {access.authorities} does not exist")
     try:
@@ -152,7 +153,8 @@ def _context(access: ClientAccess) -> ssl.SSLContext:
     return context
 
 
-def _reason(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
+    """Return why a request failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError):

@@ -1,11 +1,10 @@
 """Measures this machine: runs the pipeline of ``dupwatch run`` over a file, into a temporary store."""
 
-import re
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
@@ -36,8 +35,6 @@ ROUND_ARTICLES: Final = 2_560
 _SAMPLE_MAX: Final = 2_000
 """The maximum number of articles whose sizes are measured."""
 _PAGE: Final = 100
-_WIDE: Final = re.compile("[\uff21-\uff5a]")
-"""Latin letters as wide as Chinese characters; one kind of edit in the sample feed writes English with them."""
 
 
 class Calibration(NamedTuple):
@@ -181,10 +178,3 @@ def _write_articles(path: Path, number: int, bodies: Iterable[str]) -> None:
         lines.writelines(
             encoder.encode({"id": f"{number}-{place}", "body": body}) + b"\n" for place, body in enumerate(bodies)
         )
-
-
-def sample_texts(path: Path, languages: Sequence[str]) -> list[str]:
-    """Return the bodies of the sample feed's articles in these languages, without those that contain wide letters."""
-    articles = map(msgspec.json.decode, path.read_bytes().splitlines())
-    bodies = [article["body"] for article in articles if article.get("body") and article.get("lang") in languages]
-    return [body for body in bodies if not _WIDE.search(body)]

@@ -64,6 +64,11 @@ EVERY: Final[dict[Name, Entry]] = {
         works=False,
     ),
     ("size",): Entry(("--articles-a-day", "1000")),
+    ("stress",): Entry(
+        ("--source", "{kafka}", "--sink", "{kafka}", "--wait", "0.2"),
+        works=False,
+        reads=((2, ("--service", f"http://{NOWHERE}", "--token-file", "{path}")),),
+    ),
     ("doctor",): Entry(("--source", "{feed}")),
     ("top",): Entry(
         ("--once", "--interval", "0.1", f"http://{NOWHERE}"),

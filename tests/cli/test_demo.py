@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import consumer
-from consumer.cli.runs import demo_feed
 from consumer.cli.runs.demo import PREFIX, TOPIC
 from consumer.model.errors import ConfigError
+from consumer.text.sample_feed import sample_feed
 from deploy.local.ports import free_ports
 from tests.cli.command import (
     FAST,
@@ -216,11 +216,11 @@ def test_a_feed_that_is_not_there() -> None:
 
 def test_the_sample_is_found_installed_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found in an installed package or in a checkout; otherwise a path is required."""
-    assert demo_feed.sample_feed() == SAMPLE
+    assert sample_feed() == SAMPLE
     monkeypatch.setattr(consumer, "__file__", str(tmp_path / "consumer" / "__init__.py"))
     with pytest.raises(ConfigError, match="--feed"):
-        demo_feed.sample_feed()
+        sample_feed()
     installed = tmp_path / "consumer" / "sample" / "feed.jsonl"
     installed.parent.mkdir(parents=True)
     installed.touch()
-    assert demo_feed.sample_feed() == installed
+    assert sample_feed() == installed

@@ -36,6 +36,7 @@ COMMANDS = {
     ("produce",): ("FILE|-", "--to", "--rate", "--in-order", "--config", "--set"),
     ("replay",): ("--source", "--from", "--until", "--store", "--against"),
     ("size",): ("--articles-a-day", "--lang", "--window", "--copies", "--sample", "--calibrate", "--json", "--config"),
+    ("stress",): ("--source", "--sink", "--service", "--rate", "--copies", "--burst", "--plot", "--json", "--config"),
     ("doctor",): ("--source", "--sink", "--store", "--json", "--config", "--set"),
     ("top",): ("URL", "--once", "--interval", "--user", "--password-file", "--ca", "--config", "--set"),
     ("health",): ("--ready", "--config", "--set"),

@@ -29,7 +29,6 @@ from benchmarks.speed.profiles import Spent
 from benchmarks.speed.profiles import rows as profile_rows
 from benchmarks.speed.report import publish
 from benchmarks.speed.stages import STORE_CALLS, measure
-from benchmarks.speed.texts import make_feed
 from benchmarks.speed.workers import rows as worker_rows
 from consumer.config.loading import load_config
 from consumer.fingerprint import BlockPlan
@@ -37,6 +36,7 @@ from consumer.judge.plan_choice import LookUpSettings, look_up_cost
 from consumer.judge.settings import JudgeSettings
 from consumer.judge.versions import VersionBuilder
 from consumer.store_tools.text_sizes import Language
+from consumer.stress.made_texts import make_feed
 from consumer.wiring.components import lexicon_of
 from consumer.workers.word_files import load_lexicon
 from storage.interface import PostingStore

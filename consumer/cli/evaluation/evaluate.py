@@ -13,9 +13,10 @@ import typer
 from consumer.cli import render
 from consumer.cli.evaluation.evaluate_reviews import evaluate_reviewed
 from consumer.cli.evaluation.evaluation_feed import articles_of, check_known, lines_of, skipped_sentences
-from consumer.cli.evaluation.evaluation_plot import check_plot, plot
+from consumer.cli.evaluation.evaluation_plot import plot
 from consumer.cli.evaluation.evaluation_tables import NOTE, interval, profile_tables, rate, tables
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
+from consumer.cli.plots import check_plot
 from consumer.cli.results import answer
 from consumer.config.config import Config
 from consumer.config.profiles import settings_by_profile

@@ -4,23 +4,17 @@ The plot of labelled pairs has one panel per setting. The plot of reviewed pairs
 interval of the similarity at which reviewers begin to accept copies.
 """
 
-import os
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from math import floor, nan
 from pathlib import Path
 from typing import Any, Final
 
 from consumer.cli.evaluation.evaluation_tables import NOTE
+from consumer.cli.plots import new_figure, save_figure
 from consumer.evaluation.curves import Curve, Evaluation, Setting
 from consumer.evaluation.recommendations import Recommendation
 from consumer.evaluation.review_figures import ReviewFigures
-from consumer.model.errors import ConfigError, SinkError
-from consumer.text.install_advice import install_command
-from storage.files import open_or_make
 
-_SUFFIXES: Final = (".png", ".svg")
 # Okabe and Ito's colours, which colour-blind readers can distinguish; the line styles help in print.
 _PRECISION_COLOUR: Final = "#0072B2"
 _RECALL_COLOUR: Final = "#D55E00"
@@ -40,23 +34,11 @@ _AXES: Final[dict[Setting, str]] = {
 _REVIEWS_INCHES: Final = (7.0, 4.8)
 
 
-def check_plot(path: Path) -> None:
-    """Raise ``ConfigError`` if the plot cannot be drawn. Call this before the slow evaluation."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise ConfigError(f"--plot {path}: the file name must end in {' or '.join(_SUFFIXES)}")
-    if find_spec("matplotlib") is None:
-        raise ConfigError(
-            f"--plot needs matplotlib, which is not installed. Install it with:\n{install_command('plot')}"
-        )
-
-
 def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendation], mode: int) -> None:
     """Draw the curves into a PNG or SVG file; a new file gets this mode. Raises ``SinkError`` if writing fails."""
-    # Matplotlib is optional and slow to import, so only plots load it.
-    figure_class: Any = import_module("matplotlib.figure").Figure
     width, height = _PANEL_INCHES
     panels = len(evaluation.curves)
-    figure = figure_class(figsize=(width * panels, height), dpi=120, layout="constrained")
+    figure = new_figure((width * panels, height))
     axes = figure.subplots(1, panels, sharey=True)
     for panel, curve, recommendation in zip(axes, evaluation.curves, recommended, strict=True):
         _draw(panel, curve, recommendation)
@@ -66,13 +48,12 @@ def plot(path: Path, evaluation: Evaluation, recommended: Sequence[Recommendatio
     figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=len(named), frameon=False)
     pairs = f"{evaluation.duplicates:,} labelled duplicates, {evaluation.unique:,} labelled unique pairs."
     figure.supxlabel(f"{pairs} Bands are Wilson 95 % intervals.\n{NOTE}", fontsize=8)
-    _save(figure, path, mode)
+    save_figure(figure, path, mode)
 
 
 def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     """Draw the evaluation of reviews into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
-    # Matplotlib is optional and slow to import, so only plots load it.
-    figure: Any = import_module("matplotlib.figure").Figure(figsize=_REVIEWS_INCHES, dpi=120, layout="constrained")
+    figure = new_figure(_REVIEWS_INCHES)
     panel = figure.subplots()
     thresholds = [point.threshold for point in figures.points]
     rates = [("precision", _PRECISION_COLOUR, "-", [point.precision for point in figures.points])]
@@ -93,16 +74,7 @@ def plot_reviews(path: Path, figures: ReviewFigures, mode: int) -> None:
     panel.grid(color="0.9")
     panel.margins(x=0.03)
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    _save(figure, path, mode)
-
-
-def _save(figure: Any, path: Path, mode: int) -> None:  # noqa: ANN401  # Matplotlib is optional
-    """Write a figure into a PNG or SVG file; a new file gets this mode. Raises ``SinkError``."""
-    try:
-        with open(open_or_make(path, os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123  # a descriptor
-            figure.savefig(file, format=path.suffix.lower().removeprefix("."))
-    except OSError as error:
-        raise SinkError(f"the plot {path} cannot be written: {error.strerror}") from error
+    save_figure(figure, path, mode)
 
 
 def _draw(panel: Any, curve: Curve, recommended: Recommendation) -> None:  # noqa: ANN401  # Matplotlib is optional

@@ -11,7 +11,6 @@ from consumer.cli.operations.size_request import SizeOptions, SizeRequest, check
 from consumer.cli.operations.size_view import json_fields, text
 from consumer.cli.options import ConfigOption, JsonOption, SetOption, command_config
 from consumer.cli.results import answer, standard_error
-from consumer.cli.runs.demo_feed import sample_feed
 from consumer.model.errors import ConfigError
 from consumer.store_tools import sizing_report
 from consumer.store_tools.made_articles import ArticleMaker
@@ -21,8 +20,9 @@ from consumer.store_tools.speeds import documented_speed
 from consumer.store_tools.store_plan import StorePlan, store_plan
 from consumer.store_tools.text_sizes import assumed_sizes
 from consumer.text.counts import counted
+from consumer.text.sample_feed import sample_feed, sample_texts
 from consumer.text.timestamps import DURATION_HELP, rfc3339
-from consumer.wiring.calibration import Calibration, calibrate, calibrate_on_sample, sample_texts
+from consumer.wiring.calibration import Calibration, calibrate, calibrate_on_sample
 from consumer.wiring.components import scheme_of
 from storage.clock import now_ms
 

@@ -18,7 +18,7 @@ from consumer.banks.exchange import lines_of
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, StoreOption, command_config
 from consumer.cli.results import standard_error, standard_output
-from consumer.cli.runs.demo_feed import DemoFeed, sample_feed
+from consumer.cli.runs.demo_feed import DemoFeed
 from consumer.cli.runs.feed_report import show_flags
 from consumer.config.config import Config
 from consumer.decode.codecs import formats_for_help
@@ -32,6 +32,7 @@ from consumer.pipeline.batches import BatchCommitted
 from consumer.pipeline.feed_kind import Streams
 from consumer.telemetry.health import enforce_stop
 from consumer.text.install_advice import CONSOLE_PACKAGES, import_extra
+from consumer.text.sample_feed import sample_feed
 from consumer.wiring import components
 from consumer.wiring.lasting_run import LastingRun, prepared_lasting_run
 from storage.interface import Store

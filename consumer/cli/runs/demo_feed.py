@@ -3,28 +3,16 @@
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-import consumer
 from consumer.kafka.feed_sender import FeedSender
 from consumer.model.article import Article
-from consumer.model.errors import ConfigError
 from consumer.model.ports import Source
 from consumer.model.record import RawRecord
 
 _JOIN_S: Final = 15.0
 _READY_S: Final = 0.02
 _PARTITION: Final = 0
-
-
-def sample_feed() -> Path:
-    """Return the path of the sample feed, in the package or a checkout. Raises ``ConfigError`` if it is missing."""
-    here = Path(consumer.__file__ or "").parent
-    for path in (here / "sample" / "feed.jsonl", here.parent / "sample" / "feed.jsonl"):
-        if path.is_file():
-            return path
-    raise ConfigError("the sample feed is not installed; name a file of articles: --feed articles.jsonl")
 
 
 class DemoFeed:

@@ -9,7 +9,6 @@ from rich.progress import Progress
 
 from consumer.cli import render
 from consumer.cli.options import ConfigOption, SetOption, command_config
-from consumer.cli.runs.demo_feed import sample_feed
 from consumer.cli.runs.feed_report import show_blank_lines
 from consumer.config.config import Config
 from consumer.decode.codecs import formats_for_help
@@ -21,6 +20,7 @@ from consumer.kafka.sink.outgoing import ANY_PARTITION
 from consumer.lifecycle.stopping import SIGNAL_EXIT_BASE, StopSignal
 from consumer.model.errors import ConfigError
 from consumer.text.counts import counted
+from consumer.text.sample_feed import sample_feed
 from consumer.wiring import components
 from storage.clock import MS_PER_S
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from consumer.cli.evaluation import evaluation_plot
+from consumer.cli import plots
 from consumer.cli.main import app
 from consumer.fingerprint import Engine, Fingerprinter, Fingerprints
 from consumer.fingerprint.compiled import CompiledFingerprinter
@@ -291,7 +291,7 @@ def test_the_cuts_can_be_moved(sample_pairs: Path) -> None:
 
 def test_a_plot_without_the_library(sample_pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without matplotlib the error says how to install it, before anything is read."""
-    monkeypatch.setattr(evaluation_plot, "find_spec", lambda name: None)
+    monkeypatch.setattr(plots, "find_spec", lambda name: None)
     error = failure(tmp_path / "none.jsonl", sample_pairs, "--plot", str(tmp_path / "plot.png"))
     assert isinstance(error, ConfigError)
     assert str(error).endswith(install_command("plot"))

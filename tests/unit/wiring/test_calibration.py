@@ -9,7 +9,8 @@ from consumer.config.config import Config
 from consumer.config.loading import load_config
 from consumer.model.errors import ConfigError
 from consumer.store_tools.made_articles import ArticleMaker
-from consumer.wiring.calibration import calibrate, calibrate_on_sample, sample_texts
+from consumer.text.sample_feed import sample_texts
+from consumer.wiring.calibration import calibrate, calibrate_on_sample
 
 SAMPLE = Path(__file__).parents[3] / "sample" / "feed.jsonl"
 
