@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from consumer.model.errors import ConfigError
+from consumer.stress import BURST_HELP
 
 ARTICLES_MAX: Final = 1_000_000
 """All articles of a run are generated before it, into a file of some gigabytes at this number."""
-BURST_HELP: Final = "10x5s/60s means ten times the rate for 5 seconds in the middle of every 60"
-"""How to write bursts on the command line, for help and errors."""
 _NUMBER: Final = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
 _BURST: Final = re.compile(f"{_NUMBER}x{_NUMBER}s/{_NUMBER}s")
 

@@ -38,11 +38,11 @@ class Script(NamedTuple):
 
 
 SCRIPTS: Final[Mapping[str, Script]] = {
+    # One for each of consumer.stress.LANGUAGES.
     "zh": Script("，", "。", "", 0.7, 2, None),
     "en": Script(",", ".", " ", 0.2, 4, r"[a-z]+(?:'[a-z]+)?"),
     "ja": Script("、", "。", "", 0.6, 2, r"[\u4e00-\u9fff々]+|[\u30a1-\u30fe]+|[\u3041-\u3096]+"),
 }
-LANGUAGES: Final = tuple(SCRIPTS)
 
 
 class Vocabulary(NamedTuple):

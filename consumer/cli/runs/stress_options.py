@@ -1,14 +1,11 @@
 """The options of ``dupwatch stress``."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, NamedTuple
 
 import typer
 
-from consumer.stress.schedule import BURST_HELP
-from consumer.stress.vocabularies import LANGUAGES
-
-SEEDS: Final = 1 << 32
+from consumer.stress import BURST_HELP, LANGUAGES, SEEDS
 
 SourceOption = Annotated[
     str | None, typer.Option(help="Topic to send to: kafka://HOST:PORT/TOPIC; default: the setting.", metavar="TOPIC")
@@ -72,3 +69,26 @@ PlotOption = Annotated[
     Path | None,
     typer.Option("--plot", help="Also plot the times to the verdicts into this file.", metavar="FILE.png|FILE.svg"),
 ]
+
+
+class StressRequest(NamedTuple):
+    """The options of one call, under the names of ``dupwatch stress``."""
+
+    source: str | None
+    sink: str | None
+    service: str | None
+    check: bool
+    token_file: Path | None
+    authorities: Path | None
+    connections: int
+    rate: float
+    seconds: float
+    burst: str | None
+    warm_up: float
+    copies: float
+    chars: int
+    languages: tuple[str, ...]
+    seed: int | None
+    wait_s: float
+    plot_file: Path | None
+    json: bool

@@ -20,7 +20,7 @@ NO_BROKER = ("--source", "kafka://127.0.0.1:1/a", "--sink", "kafka://127.0.0.1:1
         (("--check",), ConfigError, "name it with --service"),
         (("--service", "http://127.0.0.1:1", "--burst", "10x9s/5s"), ConfigError, "shorter than its period"),
         (("--service", "http://127.0.0.1:1", "--language", "fr"), ConfigError, "choose from zh, en, ja"),
-        (("--service", "http://127.0.0.1:1", "--warm-up", "60"), ConfigError, "shorter warm-up"),
+        (("--service", "http://127.0.0.1:1", "--warm-up", "60"), ConfigError, "must be less than --seconds"),
         (("--service", "http://127.0.0.1:1", "--rate", "9999", "--seconds", "9999"), ConfigError, "at most 1,000,000"),
         (("--service", "http://127.0.0.1:1", "--plot", "plot.gif"), ConfigError, ".png"),
         (("--service", "http://127.0.0.1:1"), SinkError, "Connection refused"),

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.speed.peers import shingles
 from consumer.decode.article import FieldPaths
+from consumer.stress import LANGUAGES
 from consumer.stress.load import encoded, prepared_feed
 from consumer.stress.made_texts import FeedText, made_feed
 from consumer.stress.trial import Trial
-from consumer.stress.vocabularies import LANGUAGES
 
 OWN_LETTERS = {"zh": "[\u4e00-\u9fff]", "en": "[a-z]", "ja": "[\u3041-\u30fe\u4e00-\u9fff]"}
 
