@@ -28,6 +28,8 @@ from consumer.stress.trial import Trial
 from storage.clock import MS_PER_S
 
 _FULL_QUEUE_POLL_S: Final = 0.001
+_SETTLE_S: Final = 0.2
+"""The reader fetches from the new places before the first article is due."""
 _PARTITIONER: Final = "murmur2_random"
 """The partitioner of Java clients, as in ``FeedSender``."""
 
@@ -68,15 +70,15 @@ class KafkaLoad(Load):
         settings = producer_settings(source.brokers, options, transactional=False, defaults=defaults)
         self._producer = new_producer({"partitioner": _PARTITIONER, **settings})
         self._reader = new_consumer(consumer_settings(sink.brokers, options))
-        with broker_request(sink.brokers, f"the topic {self._verdicts} cannot be read"):
-            self._reader.assign(self._ends())
+        self._skip_to_end()
 
-    def _ends(self) -> list[TopicPartition]:
-        """Return all partitions of verdicts at their current ends."""
-        return [
-            TopicPartition(self._verdicts, number, watermarks(self._reader, self._verdicts, number, self._wait_s)[1])
-            for number in partitions_of(self._reader, self._verdicts, self._sink.brokers, self._wait_s)
-        ]
+    def _skip_to_end(self) -> None:
+        """Continue to read at the current end of each partition, so that no backlog of other verdicts delays ours."""
+        with broker_request(self._sink.brokers, f"the topic {self._verdicts} cannot be read"):
+            numbers = partitions_of(self._reader, self._verdicts, self._sink.brokers, self._wait_s)
+            ends = [watermarks(self._reader, self._verdicts, number, self._wait_s)[1] for number in numbers]
+        places = zip(numbers, ends, strict=True)
+        self._reader.assign([TopicPartition(self._verdicts, number, end) for number, end in places])
 
     def close(self) -> None:
         """Close both clients, and discard articles that no broker has accepted."""
@@ -103,7 +105,8 @@ class KafkaLoad(Load):
 
         Raises ``SourceError`` if verdicts cannot be read, and ``SinkError`` if no article was delivered.
         """
-        self._trial, began_s = trial, time.monotonic()
+        self._skip_to_end()
+        self._trial, began_s = trial, time.monotonic() + _SETTLE_S
         reader = _VerdictReader(self._reader, self._verdicts, trial, began_s)
         reader.start()
         try:

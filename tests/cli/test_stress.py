@@ -6,14 +6,18 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from consumer.kafka.client_settings import KafkaOptions, PrefixAddress, TopicsAddress
 from consumer.kafka.mock_cluster import mock_cluster
+from consumer.stress.kafka_load import KafkaLoad
+from consumer.stress.trial import Trial
 from tests.cli.command import FAST, TIMEOUT_S, run_process, start
 from tests.cli.serve.service import serving
 
@@ -96,6 +100,21 @@ def test_articles_without_a_verdict_are_named_and_make_the_command_fail(address:
     assert found["latency"]["articles"] == 45
     assert 0 < found["latency"]["p50_ms"] <= found["latency"]["max_ms"] < 3_000
     assert f"5 articles got no verdict: {found['run']}-0, {found['run']}-10, " in ended.err
+
+
+def test_verdicts_that_came_before_the_run_are_skipped(address: str) -> None:
+    """While articles are generated, a busy topic gets many, which would delay the reading of the first ones."""
+    load = KafkaLoad(TopicsAddress(address, ("articles",)), PrefixAddress(address, "judged"), KafkaOptions(), 30.0)
+    trial = Trial("run-1", np.array([0.0, 0.01]))
+    other = json.dumps({"id": "a", "outcome": "unique"}).encode()
+    with closing(load), judging(address):
+        load.try_out("first-0", b'{"id":"first-0"}')
+        producer = Producer({"bootstrap.servers": address})
+        producer.produce("judged.verdicts", other)
+        assert producer.flush(TIMEOUT_S) == 0
+        load.run(iter([b'{"id":"run-1-0"}', b'{"id":"run-1-1"}']), trial, lambda: False)
+    report = trial.report()
+    assert (report.foreign, report.waits.articles, report.missing) == (0, 2, ())
 
 
 def test_without_a_consumer_the_first_article_says_so(address: str) -> None:

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from consumer.cli import render
-from consumer.stress.trial import NAMED_MAX, Report, WaitPercentiles
+from consumer.stress.trial import LATE_S, NAMED_MAX, Report, WaitPercentiles
 from consumer.text.counts import counted
 from storage.clock import MS_PER_S
 
@@ -74,7 +74,8 @@ def _counts(report: Report) -> Iterator[tuple[str, int | str]]:
     yield "  copies flagged", report.copies_flagged
     yield from _nonzero("  others flagged", report.originals_flagged)
     if report.late:
-        yield "sent late", f"{report.late:,}, by up to {_milliseconds(report.late_by_s):,.0f} ms"
+        late_by = f"by up to {_milliseconds(report.late_by_s):,.0f} ms"
+        yield f"sent over {_milliseconds(LATE_S):g} ms late", f"{report.late:,}, {late_by}"
     yield from _nonzero("not sent", report.planned - report.sent)
     for status, count in sorted(report.refused.items()):
         yield f"refused with {status}", count
