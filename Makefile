@@ -12,6 +12,7 @@
 # make stack-up   start Kafka and HBase on this machine; see also make stack-status and make stack-down; with CLUSTER=1
 #                 three brokers and two region servers
 # make compose-test  run docker-compose.yml with docker or podman; about 3 minutes, plus 10 to build the images once
+# make helm-test  test the Helm chart, compare it with the Kubernetes overlays, and record that; Go builds Helm once
 # make images REGISTRY=registry.example.org  build the images of the Kubernetes overlays and push them to that registry,
 #                 with docker, or with ENGINE=podman
 # make mutants SEED=1  120 random changes of the code, each against the tests that could notice it; takes about an hour
@@ -57,7 +58,8 @@ endif
 CORE := .venv/core$(if $(filter off,$(CARGO_PROFILE_RELEASE_LTO)),-of-tests).stamp
 
 .PHONY: run test test-light test-load checks lint types contracts rust servers bytecode unit unit-light stack-up stack-down
-.PHONY: images extras dist core rust-toolchain wheels stack-status bench chaos compose-test mutants pictures format clean
+.PHONY: images extras dist core rust-toolchain wheels stack-status bench chaos compose-test helm-test mutants pictures
+.PHONY: format clean
 
 run: .venv/run.stamp
 	@rm -rf $(OUT) && mkdir -p $(OUT)
@@ -118,7 +120,7 @@ unit: servers .venv/test.stamp $(if $(WITH_CORE),core,no-core)
 	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest
 
 unit-light: .venv/test.stamp $(if $(WITH_CORE),core,no-core)
-	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest -m "not servers and not load and not chaos and not compose"
+	REQUIRE_CORE=$(if $(WITH_CORE),1) $(BIN)/pytest -m "not servers and not load and not chaos and not compose and not helm"
 
 test-load: servers .venv/test.stamp .venv/recipes.stamp
 	TEST_LOAD_SEED=$(SEED) $(BIN)/pytest -n 0 -m load --log-cli-level=INFO $(LOAD)
@@ -129,6 +131,11 @@ chaos: servers .venv/test.stamp
 
 compose-test: .venv/test.stamp
 	$(BIN)/pytest -m compose -n 0 --capture=no tests/compose $(COMPOSE_TESTS)
+
+# make test checks that this was run: the comparison records digests of the chart and of the overlays.
+helm-test: .venv/test.stamp
+	$(BIN)/pytest -m helm -n 0 tests/deploy/helm
+	$(BIN)/python -m deploy.helm.comparison
 
 ENGINE ?= docker
 # The images of docker-compose.yml by the names that the overlays have: REGISTRY/NAME:TAG.

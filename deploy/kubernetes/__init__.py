@@ -3,7 +3,7 @@
 ::
 
     base/, gateway/, components/, overlays/   the manifests; docs/operate/kubernetes.md
-    tools.py       kustomize and the operators' schemas, in a cache outside of the tree
+    tools.py       kustomize, Helm and the operators' schemas, in a cache outside of the tree
     manifests.py   build an overlay with kustomize, and find the pods in it
     schemas.py     is every field known to the cluster, with the right type
     references.py  does everything named exist: configuration, secrets, accounts, ports, labels
@@ -12,6 +12,6 @@
     network.py     can pods reach the servers in the configuration, and only dupwatch the gateway
     scaling.py     does the scaler watch the topic and the group of the consumers
     check.py       all these checks: python -m deploy.kubernetes.check OVERLAY
-    rules.py       the alert rules of deploy/prometheus as a manifest
+    rules.py       the alert rules of deploy/prometheus as a manifest, and as a file of the chart in deploy/helm
     sizing.py      the table of docs/operate/sizing.md, from the figures of dupwatch size
 """

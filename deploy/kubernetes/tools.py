@@ -1,8 +1,9 @@
-"""kustomize, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
+"""kustomize, Helm, and the schemas of the operators' kinds: ``python -m deploy.kubernetes.tools``.
 
-A kustomize or kubectl on the PATH is used if its kustomize has version 5; otherwise Go builds kustomize. The schemas
-come from the operators' Go modules, whose digests are listed here. kustomize and the schemas each go to their own cache
-folder, named after a digest of the versions. A folder is created under another name, and renamed when it is complete.
+A kustomize or kubectl on the PATH is used if its kustomize has version 5, and a helm if it has version 3; otherwise Go
+builds them. The schemas come from the operators' Go modules, whose digests are listed here. Each of these goes to its
+own cache folder, named after a digest of the versions. A folder is created under another name, and renamed when it is
+complete. As a program it fetches everything but Helm, which takes minutes to build.
 """
 
 import fcntl
@@ -23,10 +24,21 @@ from deploy.local.packages import MissingTools
 
 KUSTOMIZE: Final = "sigs.k8s.io/kustomize/kustomize/v5@v5.0.3"
 """The last version that the Go of Debian 12 (1.19) can build."""
+HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.12.3"
+"""A version that the Go of Debian 12 can build."""
 MISSING: Final = (
     "the checks of the cluster's manifests need Go; on Debian: apt-get install golang-go. Without it: make test-light"
 )
-_MAJOR: Final = "v5."
+_KUSTOMIZES: Final = (("kustomize", "version", "build"), ("kubectl", "version --client", "kustomize"))
+"""Programs with kustomize, how each tells its version, and its command that builds a folder."""
+_KUSTOMIZE_VERSION: Final = r"(?m)^(?:Kustomize Version: *)?v5\."
+_HELM_VERSION: Final = r"^v3\."
+_HELM_KUBERNETES: Final = "".join(
+    f" -X helm.sh/helm/v3/pkg/{package}.k8sVersion{part}"
+    for package in ("chartutil", "lint/rules")
+    for part in ("Major=1", "Minor=27")
+)
+"""The Kubernetes that Helm assumes without a cluster, as in its releases; otherwise it would be 1.20."""
 _GO_FLAGS: Final = "-modcacherw -trimpath"
 """Without the first flag, a folder of modules could not be removed again."""
 
@@ -68,11 +80,17 @@ class WrongModule(Exception):  # noqa: N818  # as MissingTools
 
 def kustomize() -> list[str]:
     """Return the command that builds a folder. Raises ``MissingTools``, or ``CalledProcessError`` if Go fails."""
-    found = _on_path()
-    if found is not None:
-        return found
-    folder = home() / f"kustomize-{hashlib.sha256(KUSTOMIZE.encode()).hexdigest()[:16]}"
-    return [str(_cached(folder, _build_kustomize) / "kustomize"), "build"]
+    for program, ask, build in _KUSTOMIZES:
+        path = _on_path(program, ask, _KUSTOMIZE_VERSION)
+        if path is not None:
+            return [path, build]
+    return [_built("kustomize", KUSTOMIZE, "-s -w", "about a minute"), "build"]
+
+
+def helm() -> list[str]:
+    """Return the command that runs Helm. Raises the errors of ``kustomize``."""
+    path = _on_path("helm", "version --template {{.Version}}", _HELM_VERSION)
+    return [path or _built("helm", HELM, f"-s -w{_HELM_KUBERNETES}", "about three minutes")]
 
 
 def schemas() -> Path:
@@ -84,15 +102,25 @@ def schemas() -> Path:
     return _cached(home() / f"kubernetes-schemas-{digest}", _fetch_schemas)
 
 
-def _on_path() -> list[str] | None:
-    for program, ask, build in (("kustomize", "version", "build"), ("kubectl", "version --client", "kustomize")):
-        path = shutil.which(program)
-        if path is not None:
-            command = [path, *ask.split()]
-            output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603  # found
-            if re.search(rf"(?m)^(?:Kustomize Version: *)?{re.escape(_MAJOR)}", output):
-                return [path, build]
-    return None
+def _on_path(program: str, ask: str, version: str) -> str | None:
+    """Return the path of a program that tells this version."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    asked = [path, *ask.split()]
+    told = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False).stdout  # noqa: S603  # found
+    return path if re.search(version, told) else None
+
+
+def _built(name: str, package: str, flags: str, time: str) -> str:
+    """Return the path of a program that Go builds, if it is not in the cache."""
+
+    def build(folder: Path, modules: Path) -> None:
+        sys.stderr.write(f"Building {name} (once, {time}) ...\n")
+        _go(modules, "install", f"-ldflags={flags}", package, GOBIN=str(folder), CGO_ENABLED="0")
+
+    folder = home() / f"{name}-{hashlib.sha256(package.encode()).hexdigest()[:16]}"
+    return str(_cached(folder, build) / name)
 
 
 def _cached(folder: Path, make: Callable[[Path, Path], None]) -> Path:
@@ -112,11 +140,6 @@ def _cached(folder: Path, make: Callable[[Path, Path], None]) -> Path:
                 shutil.rmtree(unfinished, ignore_errors=True)
                 shutil.rmtree(modules, ignore_errors=True)
     return folder
-
-
-def _build_kustomize(folder: Path, modules: Path) -> None:
-    sys.stderr.write("Building kustomize (once, about a minute) ...\n")
-    _go(modules, "install", "-ldflags=-s -w", KUSTOMIZE, GOBIN=str(folder), CGO_ENABLED="0")
 
 
 def _fetch_schemas(folder: Path, modules: Path) -> None:

@@ -22,7 +22,8 @@ if {fails}:
     sys.exit(1)
 time.sleep({sleeps_s})
 if sys.argv[1] == "install":
-    (pathlib.Path(os.environ["GOBIN"]) / "kustomize").write_text("")
+    for name in ("kustomize", "helm"):
+        (pathlib.Path(os.environ["GOBIN"]) / name).write_text("")
 else:
     modules = pathlib.Path(os.environ["GOMODCACHE"])
     for name in {schemas!r}:
@@ -68,6 +69,29 @@ def test_kustomize_is_built_once(go: Pretend) -> None:
     assert tools.kustomize() == command
     assert Path(command[0]).exists()
     assert calls.read_text().splitlines() == [f"install -ldflags=-s -w {tools.KUSTOMIZE}"]
+
+
+def test_helm_is_built_once(go: Pretend) -> None:
+    """In the version that is named here, for the Kubernetes that this version is for; kustomize is built besides."""
+    calls = go()
+    command = tools.helm()
+    assert tools.helm() == command
+    assert Path(command[0]).exists()
+    (call,) = calls.read_text().splitlines()
+    assert call.endswith(f" {tools.HELM}")
+    assert "-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=27" in call
+    assert tools.kustomize()[0] != command[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "taken"), [("v3.18.4", True), ("v3.12", True), ("v4.2.1", False), ("v2.17", False)]
+)
+def test_a_helm_that_is_there_is_taken(go: Pretend, tmp_path: Path, version: str, *, taken: bool) -> None:
+    """One of version 3; others have other templates or commands."""
+    calls = go()
+    path = program(tmp_path / "bin", "helm", f"#!/bin/sh\necho '{version}'\n")
+    assert (tools.helm() == [str(path)]) == taken
+    assert calls.exists() != taken
 
 
 @pytest.mark.parametrize(
