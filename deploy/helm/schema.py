@@ -54,6 +54,7 @@ _KINDS: Final[Mapping[str, Schema]] = {
             "additionalProperties": False,
         },
     },
+    "fullnameOverride": {"type": "string", "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$"},
     "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "maxUnavailable": {"type": ["integer", "string"], "pattern": "^[0-9]+%$", "minimum": 0},

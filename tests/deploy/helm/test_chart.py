@@ -305,6 +305,39 @@ def test_hosts_get_an_ingress(chart: Chart) -> None:
     assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "dupwatch-console", "port": {"name": "http"}}
 
 
+def test_names_that_yaml_would_read_as_something_else(chart: Chart) -> None:
+    """Numbers, booleans and null stay texts, and so does a number with an exponent."""
+    values = {
+        "fullnameOverride": "null",
+        "serviceAccount.name": "1e3",
+        "secrets.database": "0x1f",
+        "image.tag": "1.10",
+        "pods.priorityClassName": "on",
+        "pods.nodeSelector": {"disk": "007"},
+        "networkPolicy.guard.namespace": "456",
+        "consumer.replicas": 2000000,
+        "consumer.disruptionBudget.maxUnavailable": "50%",
+        "monitoring.labels": {"release": "true"},
+    }
+    documents = chart.rendered("small", values, release="no", namespace="123")
+    assert list(schema_faults(documents, read_schemas(tools.schemas()))) == []
+    assert {document["metadata"]["namespace"] for document in documents} == {"123", "456"}
+    consumer = the(documents, "Deployment", "null-consumer")
+    assert consumer["spec"]["replicas"] == 2000000
+    assert isinstance(consumer["spec"]["replicas"], int)
+    assert consumer["spec"]["template"]["spec"]["serviceAccountName"] == "1e3"
+    assert the(documents, "PrometheusRule", "null")["metadata"]["labels"]["release"] == "true"
+
+
+def test_a_trigger_can_be_changed(chart: Chart) -> None:
+    """A field that the chart sets too is there once."""
+    trigger = {"lagThreshold": "7", "tls": "enable"}
+    scaler = the(chart.rendered("production", {"consumer.autoscaling.trigger": trigger}), "ScaledObject", "dupwatch")
+    (made,) = scaler["spec"]["triggers"]
+    assert made["metadata"]["lagThreshold"] == "7"
+    assert made["metadata"]["topic"] == "articles"
+
+
 def test_runbooks_are_where_the_values_say(chart: Chart) -> None:
     """Every alert links there."""
     ours = "https://git.example.org/docs/"
@@ -353,6 +386,14 @@ REFUSED: Final[list[tuple[str, Mapping[str, Any], str]]] = [
     ("production", {"secrets.kafka": ""}, "config names /run/secrets/kafka, but secrets.kafka is empty"),
     ("production", {"secrets.scrape": ""}, "secrets.scrape is empty"),
     ("production", {"config.source.url": "kafka://a:1/x,y"}, "consumer.autoscaling watches one topic"),
+    ("production", {"topics.partitions": 6}, "maxReplicas 12 is more than topics.partitions 6"),
+    ("production", {"config.kafka.grace_s": 90}, "consumer.terminationGracePeriodSeconds 60 is too short"),
+    ("production", {"config.service.drain_s": 20.5}, "serve.terminationGracePeriodSeconds 45 is too short"),
+    ("production", {"console.terminationGracePeriodSeconds": 44}, "with config.console.drain_s it may need 45"),
+    ("production", {"config.service.listen": "127.0.0.1:8750"}, "where probes cannot reach it: write 0.0.0.0:8750"),
+    ("production", {"secrets.http": ""}, "secrets.http is empty"),
+    ("production", {"fullnameOverride": "My_Feed"}, "fullnameOverride: Does not match pattern"),
+    ("small", {"hbaseImage.tag": ""}, "hbaseImage.tag is empty"),
     ("production", {"consumer.autoscaling.minReplicas": 13}, "minReplicas 13 is more than maxReplicas 12"),
 ]
 

@@ -75,7 +75,18 @@
 {{- if not $port -}}
 {{- fail (printf "config.%s is %q: write an address with a port, such as 0.0.0.0:8000" .setting .listen) -}}
 {{- end -}}
+{{- if regexMatch "^(127\\.|localhost:|\\[::1\\])" .listen -}}
+{{- fail (printf "config.%s is %q, where probes cannot reach it: write 0.0.0.0:%s" .setting .listen $port) -}}
+{{- end -}}
 {{- int $port -}}
+{{- end }}
+
+{{/* Refuse a part that would be killed while it ends. Arguments: root, part, setting, needed_s. */}}
+{{- define "dupwatch.checkGrace" -}}
+{{- $part := index .root.Values .part -}}
+{{- if and $part.enabled (lt (float64 $part.terminationGracePeriodSeconds) (float64 .needed_s)) -}}
+{{- fail (printf "%s.terminationGracePeriodSeconds %v is too short: with config.%s it may need %v" .part $part.terminationGracePeriodSeconds .setting .needed_s) -}}
+{{- end -}}
 {{- end }}
 
 {{/* Refuse values with which the pods could not work. */}}
@@ -105,6 +116,14 @@
 {{- if and (hasKey $values.secrets $name) (not (index $values.secrets $name)) -}}
 {{- fail (printf "config names %s, but secrets.%s is empty: name a Secret" . $name) -}}
 {{- end -}}
+{{- end -}}
+{{- include "dupwatch.checkGrace" (dict "root" . "part" "consumer" "setting" "kafka.grace_s" "needed_s" (dig "kafka" "grace_s" 60 $config)) -}}
+{{- range $part, $section := dict "serve" "service" "console" "console" -}}
+{{- $needed_s := addf 25 (dig $section "drain_s" 20 $config) -}}
+{{- include "dupwatch.checkGrace" (dict "root" $ "part" $part "setting" (printf "%s.drain_s" $section) "needed_s" $needed_s) -}}
+{{- end -}}
+{{- if and $values.monitoring.enabled $values.consumer.enabled (dig "http" "user" "" $config) (not $values.secrets.http) -}}
+{{- fail "secrets.http is empty: name a Secret with the user and the password for Prometheus, or set monitoring.enabled to false" -}}
 {{- end -}}
 {{- if and $values.monitoring.enabled $values.serve.enabled (not $values.secrets.scrape) -}}
 {{- fail "secrets.scrape is empty: name a Secret with a token for Prometheus, or set monitoring.enabled to false" -}}

@@ -26,8 +26,8 @@ app.kubernetes.io/component: {{ . }}
 {{- $_ := set $labels "app.kubernetes.io/version" (.root.Chart.AppVersion | replace "+" "_") -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
-name: {{ .name }}
-namespace: {{ .namespace | default .root.Release.Namespace }}
+name: {{ .name | quote }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- merge $labels (deepCopy (.labels | default dict)) (deepCopy .root.Values.labels) | toYaml | nindent 2 }}
 {{- with merge (deepCopy (.annotations | default dict)) (deepCopy .root.Values.annotations) }}
@@ -46,7 +46,8 @@ annotations:
 
 {{/* Image and pull policy of a container. Arguments: root, image, value (its name in the values). */}}
 {{- define "dupwatch.image" -}}
-{{- $message := printf "%s.repository is empty: name an image, such as registry.example.org/dupwatch" .value -}}
-image: {{ printf "%s:%s" (required $message .image.repository) (.image.tag | default .root.Chart.AppVersion) | quote }}
+{{- $repository := .image.repository | required (printf "%s.repository is empty: name an image, such as registry.example.org/dupwatch" .value) -}}
+{{- $tag := eq .value "image" | ternary (.image.tag | default .root.Chart.AppVersion) .image.tag | required (printf "%s.tag is empty: name a tag" .value) -}}
+image: {{ printf "%s:%s" $repository $tag | quote }}
 imagePullPolicy: {{ .image.pullPolicy }}
 {{- end }}

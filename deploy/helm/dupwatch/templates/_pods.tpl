@@ -26,7 +26,7 @@ annotations:
 {{/* What the specifications of all pods have. Arguments: root, pod; user: the number of the user. */}}
 {{- define "dupwatch.podSpec" -}}
 {{- $user := .user | default 10001 -}}
-serviceAccountName: {{ include "dupwatch.account" .root }}
+serviceAccountName: {{ include "dupwatch.account" .root | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
@@ -157,7 +157,7 @@ kind: PodDisruptionBudget
 metadata:
   {{- include "dupwatch.metadata" (merge (dict "name" (printf "%s-%s" (include "dupwatch.fullname" .root) .component)) .) | nindent 2 }}
 spec:
-  maxUnavailable: {{ .values.disruptionBudget.maxUnavailable }}
+  maxUnavailable: {{ toJson .values.disruptionBudget.maxUnavailable }}
   # While a server is down no pod is ready. They are idle then, so nodes may still be drained.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
