@@ -33,6 +33,7 @@ _MAP: Final[Schema] = {"type": "object"}
 _MAPS: Final[Schema] = {"type": "array", "items": _MAP}
 _PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 _AMOUNTS: Final[Schema] = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+_POD: Final[Schema] = {"allOf": [{"$ref": "#/definitions/pod"}]}
 _RESOURCES: Final[Schema] = {
     "type": "object",
     "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS, "claims": _MAPS},
@@ -59,7 +60,7 @@ _KINDS: Final[Mapping[str, Schema]] = {
     "type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "maxUnavailable": {"type": ["integer", "string"], "pattern": "^[0-9]+%$", "minimum": 0},
     "port": _PORT,
-    "pod": {"allOf": [{"$ref": "#/properties/pods"}]},
+    "pod": _POD,
     # Without ports, a policy would open all of them.
     "ports": {"type": "array", "items": _PORT, "minItems": 1},
 }
@@ -84,6 +85,9 @@ def schema(values: str) -> Schema:
     document = yaml.compose(values, Loader=yaml.SafeLoader)
     assert isinstance(document, yaml.MappingNode)  # noqa: S101  # ours
     properties = _properties(document, lines, "")
+    # Parts override single values of pods, so that none of them is required there.
+    pod = {key: properties["pods"].pop(key) for key in ("type", "properties", "additionalProperties")}
+    properties["pods"] |= _POD
     properties["config"] |= settings()
     # Helm adds it for charts that are parts of others.
     properties["global"] = {"type": "object", "description": "Values of a chart that this one is a part of. Not used."}
@@ -92,7 +96,9 @@ def schema(values: str) -> Schema:
         "title": "Values of the chart dupwatch",
         "type": "object",
         "properties": properties,
+        "required": sorted(properties.keys() - {"global"}),
         "additionalProperties": False,
+        "definitions": {"pod": pod},
     }
 
 
@@ -123,7 +129,13 @@ def _value(name: str, key: yaml.Node, value: yaml.Node, lines: Sequence[str]) ->
         return described | _KINDS[last]
     if isinstance(value, yaml.MappingNode) and (value.value or name == "config"):
         inner = _properties(value, lines, f"{name}.")
-        return described | {"type": "object", "properties": inner, "additionalProperties": False}
+        # Where somebody sets a map to null, Helm removes it.
+        return described | {
+            "type": "object",
+            "properties": inner,
+            "required": sorted(inner),
+            "additionalProperties": False,
+        }
     if value.tag not in _BY_TYPE:
         raise Undescribed(f"{name} is empty; say in deploy.helm.schema what it may have")
     return described | _BY_TYPE[value.tag]

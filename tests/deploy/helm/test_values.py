@@ -29,6 +29,14 @@ def values_of(path: Path) -> dict[str, Any]:
     return values
 
 
+def merged(values: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Values with others over them, as Helm merges them."""
+    both = {
+        key: merged(values[key], others[key]) for key in values.keys() & others.keys() if isinstance(values[key], dict)
+    }
+    return {**values, **others, **both}
+
+
 def test_the_schema_is_current() -> None:
     """It has the values, their comments and the settings as they are now; python -m deploy.helm.schema writes it."""
     assert schema.SCHEMA.read_text() == schema.text(schema.schema(schema.VALUES.read_text()))
@@ -43,7 +51,8 @@ def test_the_rules_are_current() -> None:
 def test_values_fit_the_schema(path: Path) -> None:
     """Those of the chart, and those of the overlays."""
     validator = jsonschema.Draft7Validator(json.loads(schema.SCHEMA.read_text()))
-    assert [error.message for error in validator.iter_errors(values_of(path))] == []
+    values = merged(values_of(schema.VALUES), values_of(path))
+    assert [error.message for error in validator.iter_errors(values)] == []
 
 
 def test_every_overlay_has_values() -> None:
@@ -62,7 +71,9 @@ def test_every_value_is_described_and_closed() -> None:
                 if not name.endswith("esources"):
                     visit(f"{name}.{inner}", found)
 
-    for name, content in json.loads(schema.SCHEMA.read_text())["properties"].items():
+    whole = json.loads(schema.SCHEMA.read_text())
+    assert whole["additionalProperties"] is False
+    for name, content in [*whole["properties"].items(), *whole["definitions"]["pod"]["properties"].items()]:
         visit(name, content)
 
 
