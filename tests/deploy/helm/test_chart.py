@@ -379,6 +379,7 @@ REFUSED: Final[list[tuple[str, Mapping[str, Any], str]]] = [
     ("small", {"pods.env": None}, "env is required"),
     ("small", {"secrets.database": ""}, "secrets.database is empty"),
     ("small", {"postgresql.enabled": False}, "config.console.database is missing"),
+    ("production", {"postgresql.enabled": True}, "config.console.database is set, and postgresql is enabled"),
     ("small", {"serve.enabled": True}, "config names /run/secrets/tokens, but secrets.tokens is empty"),
     ("small", {"consumer.replicas": "2"}, "consumer.replicas: Invalid type. Expected: integer, given: string"),
     ("small", {"consumer.replicas": -1}, "consumer.replicas: Must be greater than or equal to 0"),

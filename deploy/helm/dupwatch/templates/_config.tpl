@@ -105,6 +105,9 @@
 {{- if and $values.console.enabled (not (dig "console" "database" "" $config)) -}}
 {{- fail "config.console.database is missing: name a PostgreSQL, or set postgresql.enabled" -}}
 {{- end -}}
+{{- if and $values.postgresql.enabled (dig "console" "database" "" $values.config) -}}
+{{- fail "config.console.database is set, and postgresql is enabled: leave one of them out" -}}
+{{- end -}}
 {{- if and $values.postgresql.enabled (not $values.secrets.database) -}}
 {{- fail "secrets.database is empty: postgresql needs a Secret with a password" -}}
 {{- end -}}
