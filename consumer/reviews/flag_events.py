@@ -17,7 +17,7 @@ from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State, add_to_tally
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.lineage import ArticleVersion, detach_copies_of_released, known_flags
 from consumer.reviews.new_flags import CERTAINTY_MIN, NewEntry, insert_new
-from consumer.reviews.portable import Lock, acquire_lock, is_storable_id, portions
+from consumer.reviews.portable import Lock, acquire_lock, among, is_storable_id, portions
 from consumer.reviews.ranking.preferred import MemberChanges
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import CountChange, change_stories, store_root_sources
@@ -138,7 +138,7 @@ def set_sources(connection: Connection, rows: Sequence[FlagSources]) -> set[int]
         FLAGS.c.story_id, FLAGS.c.article_id, FLAGS.c.source_id, FLAGS.c.original_id, FLAGS.c.original_source_id
     )
     for portion in portions([row.flag_id for row in rows]):
-        found = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))).all()
+        found = connection.execute(columns.where(among(connection, FLAGS.c.flag_id, portion))).all()
         sources = {row.article_id: row.source_id for row in found}
         sources |= {row.original_id: row.original_source_id for row in found}
         store_root_sources(connection, sources)
@@ -238,6 +238,6 @@ def _stories_of(connection: Connection, flag_ids: Sequence[int]) -> dict[int, in
     columns = select(FLAGS.c.flag_id, FLAGS.c.story_id)
     for portion in portions(flag_ids):
         # By number alone: with a condition on the state, SQLite would read all flags in that state.
-        rows = connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))
+        rows = connection.execute(columns.where(among(connection, FLAGS.c.flag_id, portion)))
         found |= {row.flag_id: row.story_id for row in rows}
     return found

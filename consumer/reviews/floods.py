@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, func, insert, select, update
 
 from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPY_KINDS
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, portions
 from consumer.reviews.repairs.in_force import merged_stories
 from consumer.reviews.tables import FLAGS, FLOODS, STORIES
 from storage.clock import MS_PER_S
@@ -89,7 +89,8 @@ def _floods(connection: Connection, flood_ids: Sequence[int]) -> list[Flood]:
 def _large_stories(connection: Connection, story_ids: Sequence[int], flood_copies: int) -> list[int]:
     found: list[int] = []
     for portion in portions(story_ids):
-        large = select(STORIES.c.story_id).where(STORIES.c.story_id.in_(portion), STORIES.c.copies >= flood_copies)
+        named = among(connection, STORIES.c.story_id, portion)
+        large = select(STORIES.c.story_id).where(named, STORIES.c.copies >= flood_copies)
         found += connection.execute(large.order_by(STORIES.c.story_id)).scalars()
     return found
 

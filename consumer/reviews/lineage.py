@@ -18,7 +18,7 @@ from sqlalchemy import CTE, ColumnElement, Connection, Select, and_, select, upd
 
 from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import COPY_KINDS, RULES, Kind
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, portions
 from consumer.reviews.repairs.in_force import IS_SPLIT, split_versions, story_places
 from consumer.reviews.story_changes import home, move_flags, store_root_sources, stories_by_root
 from consumer.reviews.tables import FLAGS, FLOODS
@@ -65,7 +65,7 @@ def known_flags(
     version_set = set(versions)
     # By article alone: with pairs in IN, SQLite would read all flags. An article has few versions.
     for portion in portions({article_id for article_id, _ in version_set}):
-        named = columns.where(FLAGS.c.article_id.in_(portion), FLAGS.c.kind.in_(kinds))
+        named = columns.where(among(connection, FLAGS.c.article_id, portion), FLAGS.c.kind.in_(kinds))
         for article_id, version, *known in connection.execute(named):
             if (article_id, version) in version_set:
                 found[article_id, version] = StoredFlag(*known)
@@ -116,7 +116,8 @@ def take_over_copies(connection: Connection, flag_ids: Sequence[int]) -> set[int
         separated = (
             select(FLAGS.c.flag_id, FLAGS.c.article_id, FLAGS.c.version)
             .join_from(FLAGS, _COPIES, is_copy_of)
-            .where(FLAGS.c.flag_id.in_(portion), FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.released_ms.is_(None))
+            .where(among(connection, FLAGS.c.flag_id, portion))
+            .where(FLAGS.c.kind.in_(COPY_KINDS), FLAGS.c.released_ms.is_(None))
             .where(home(_COPIES) != home())
             .distinct()
         )
@@ -139,7 +140,7 @@ def detach_copies_of_released(connection: Connection, released: Sequence[tuple[A
         copied = (
             select(FLAGS.c.flag_id, FLAGS.c.source_id)
             .join_from(FLAGS, _COPIES, is_copy_of)
-            .where(FLAGS.c.flag_id.in_(portion))
+            .where(among(connection, FLAGS.c.flag_id, portion))
             .distinct()
         )
         found = connection.execute(copied).all()

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, insert, update
 from consumer.reviews.flag_row import FIGURES, PairFigures, add_to_tally
 from consumer.reviews.kinds.rules import RULES, Kind
 from consumer.reviews.lineage import ArticleVersion, Descent, StoredFlag, homes_of, known_flags, take_over_copies
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import insert_rows
 from consumer.reviews.repairs.in_force import StoryPlace, story_places
 from consumer.reviews.sources import source_ids
 from consumer.reviews.story_changes import Growth, grow_stories, store_root_sources, update_story_times
@@ -124,10 +124,7 @@ def _insert(
         for row in new
     ]
     statement = insert(FLAGS).returning(FLAGS.c.article_id, FLAGS.c.version, FLAGS.c.flag_id)
-    found: dict[ArticleVersion, int] = {}
-    for portion in portions(values):
-        found |= {(row.article_id, row.version): row.flag_id for row in connection.execute(statement, portion)}
-    return found
+    return {(row.article_id, row.version): row.flag_id for row in insert_rows(connection, statement, values)}
 
 
 def _count_copies(

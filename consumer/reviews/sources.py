@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from consumer.reviews.portable import dialect_insert, portions, storable_text
+from consumer.reviews.portable import among, dialect_insert, portions, storable_text
 from consumer.reviews.tables import SOURCES
 
 
@@ -28,6 +28,7 @@ def source_id(connection: Connection, name: str) -> int | None:
 def _known_ids(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for portion in portions(names):
-        rows = connection.execute(select(SOURCES.c.name, SOURCES.c.source_id).where(SOURCES.c.name.in_(portion)))
+        is_named = among(connection, SOURCES.c.name, portion)
+        rows = connection.execute(select(SOURCES.c.name, SOURCES.c.source_id).where(is_named))
         found |= {row.name: row.source_id for row in rows}
     return found

@@ -12,7 +12,7 @@ from consumer.reviews import search
 from consumer.reviews.flag_row import IN_FORCE, FlagRow, flag_row, flag_rows
 from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.paging import Cursor, decode_cursor
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among_parameter, portions
 from consumer.reviews.queries.scope import RowOrder, Scope
 from consumer.reviews.queue import QueuePage, scoped_page
 from consumer.reviews.repairs.in_force import showing_story
@@ -210,18 +210,18 @@ def source_names(connection: Connection, story_ids: Iterable[int]) -> dict[int, 
     found: dict[int, frozenset[str]] = dict.fromkeys(story_ids, frozenset())
     for portion in portions(sorted(found)):
         names: dict[int, list[str]] = {}
-        for story_id, name in connection.execute(_sources_query(), {"these": portion}):
+        for story_id, name in connection.execute(_sources_query(connection.dialect.name), {"these": portion}):
             names.setdefault(story_id, []).append(name)
         found |= {story_id: frozenset(of_story) for story_id, of_story in names.items()}
     return found
 
 
 @cache
-def _sources_query() -> Select[int, str]:
+def _sources_query(dialect: str) -> Select[int, str]:
     """Return the query for the sources of stories. Cached, since pages of flags run it."""
-    these: ColumnElement[int] = bindparam("these", expanding=True)
-    of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(STORIES.c.story_id.in_(these))
-    of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(FLAGS.c.story_id.in_(these), *_COPIES)
+    roots, copies = (among_parameter(dialect, table.c.story_id, "these") for table in (STORIES, FLAGS))
+    of_roots = select(STORIES.c.story_id, STORIES.c.root_source_id).where(roots)
+    of_copies = select(FLAGS.c.story_id, FLAGS.c.source_id).where(copies, *_COPIES)
     taking_part = union(of_roots, of_copies).subquery("taking_part")
     named = select(taking_part.c.story_id, SOURCES.c.name).join(
         SOURCES, SOURCES.c.source_id == taking_part.c.root_source_id

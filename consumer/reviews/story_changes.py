@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Update, bindparam, case, func, insert, literal, or_, select, update
 from sqlalchemy.sql.selectable import FromClause
 
 from consumer.reviews.flag_row import IN_FORCE, UNDECIDED, State
 from consumer.reviews.kinds.rules import RULES, Kind
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, insert_rows, portions, update_rows
 from consumer.reviews.tables import FLAGS, STORIES
 
 NO_FLAGS: Final = 0
@@ -56,7 +56,8 @@ def stories_by_root(connection: Connection, roots: Collection[str]) -> dict[str,
     """Return the id of each root's story. Missing stories are created, without flags."""
     found: dict[str, int] = {}
     for portion in portions(roots):
-        rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(STORIES.c.root_id.in_(portion)))
+        is_root = among(connection, STORIES.c.root_id, portion)
+        rows = connection.execute(select(STORIES.c.root_id, STORIES.c.story_id).where(is_root))
         found |= {row.root_id: row.story_id for row in rows}
     new = [
         {"root_id": root, "copies": 0, "open_copies": 0, "first_ms": NO_FLAGS, "last_ms": NO_FLAGS}
@@ -64,19 +65,21 @@ def stories_by_root(connection: Connection, roots: Collection[str]) -> dict[str,
         if root not in found
     ]
     statement = insert(STORIES).returning(STORIES.c.root_id, STORIES.c.story_id)
-    for part in portions(new):
-        found |= {row.root_id: row.story_id for row in connection.execute(statement, part)}
-    return found
+    return found | {row.root_id: row.story_id for row in insert_rows(connection, statement, new)}
 
 
 def store_root_sources(connection: Connection, sources: Mapping[str, int]) -> None:
     """Store the sources of roots whose sources are unknown. Articles that are not roots are ignored."""
-    if sources:
-        of_root = (STORIES.c.root_id == bindparam("root"), STORIES.c.root_source_id.is_(None))
-        connection.execute(
-            update(STORIES).where(*of_root).values(root_source_id=bindparam("number")),
-            [{"root": article_id, "number": number} for article_id, number in sources.items()],
-        )
+    update_rows(
+        connection,
+        {"root": STORIES.c.root_id.type, "number": STORIES.c.root_source_id.type},
+        [{"root": article_id, "number": number} for article_id, number in sources.items()],
+        lambda row: (
+            update(STORIES)
+            .where(STORIES.c.root_id == row["root"], STORIES.c.root_source_id.is_(None))
+            .values(root_source_id=row["number"])
+        ),
+    )
 
 
 class MovedFlags(NamedTuple):
@@ -134,22 +137,29 @@ def change_stories(connection: Connection, changes: Mapping[int, CountChange]) -
 
 def grow_stories(connection: Connection, growths: Mapping[int, Growth]) -> None:
     """Add new entries to the counts and times of their stories, given by story number."""
-    first: ColumnElement[int] = bindparam("first")
-    last: ColumnElement[int] = bindparam("last")
-    values = {
-        "copies": STORIES.c.copies + bindparam("more"),
-        "open_copies": STORIES.c.open_copies + bindparam("more"),
-        "first_ms": case(
-            (or_(STORIES.c.first_ms > first, STORIES.c.first_ms == NO_FLAGS), first), else_=STORIES.c.first_ms
-        ),
-        "last_ms": case((STORIES.c.last_ms < last, last), else_=STORIES.c.last_ms),
-    }
+
+    def grown(row: Mapping[str, ColumnElement[int]]) -> Update:
+        first, last = row["first"], row["last"]
+        is_first = or_(STORIES.c.first_ms > first, STORIES.c.first_ms == NO_FLAGS)
+        values = {
+            "copies": STORIES.c.copies + row["more"],
+            "open_copies": STORIES.c.open_copies + row["more"],
+            "first_ms": case((is_first, first), else_=STORIES.c.first_ms),
+            "last_ms": case((STORIES.c.last_ms < last, last), else_=STORIES.c.last_ms),
+        }
+        return update(STORIES).where(STORIES.c.story_id == row["this"]).values(values)
+
     rows = [
         {"this": story_id, "more": growth.copies, "first": growth.first_ms, "last": growth.last_ms}
         for story_id, growth in growths.items()
     ]
-    if rows:
-        connection.execute(update(STORIES).where(STORIES.c.story_id == bindparam("this")).values(values), rows)
+    types = {
+        "this": STORIES.c.story_id.type,
+        "more": STORIES.c.copies.type,
+        "first": STORIES.c.first_ms.type,
+        "last": STORIES.c.last_ms.type,
+    }
+    update_rows(connection, types, rows, grown)
 
 
 def update_story_times(connection: Connection, story_ids: Collection[int]) -> None:

@@ -1,12 +1,12 @@
 """Puts events into the outbox: for the sink, and for each webhook that subscribes to their kind and source."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import insert_rows, portions
 from consumer.reviews.tables import DELIVERIES, OUTBOX, WEBHOOKS
 
 EventKind = Literal["flag", "bank_match", "story", "flood", "decision"]
@@ -80,16 +80,11 @@ def append(connection: Connection, events: Sequence[NewEvent], now_ms: int) -> N
         for number, (event, to) in numbered
         for webhook_id in to
     ]
-    _insert(connection, OUTBOX, rows)
-    _insert(connection, DELIVERIES, deliveries)
+    insert_rows(connection, insert(OUTBOX), rows)
+    insert_rows(connection, insert(DELIVERIES), deliveries)
     _hold_back(connection, latest)
     # If the former latest event was already sent, it was kept only for its number.
     forget(connection, [latest])
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    for portion in portions(rows):
-        connection.execute(insert(table), portion)
 
 
 def _hold_back(connection: Connection, latest: int) -> None:

@@ -11,7 +11,7 @@ from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPY_KINDS
 from consumer.reviews.lineage import ArticleVersion
 from consumer.reviews.outbox.events import NewEvent, append
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, portions
 from consumer.reviews.stories import root_version, source_names
 from consumer.reviews.tables import FLAGS, SOURCES, STORIES
 from consumer.text.timestamps import rfc3339
@@ -68,7 +68,8 @@ def write_growth_events(connection: Connection, story_ids: Collection[int], now_
             changes.append(StoryChange(story.story_id, "grew"))
     for power, of_power in by_power.items():
         for portion in portions(of_power):
-            connection.execute(update(STORIES).where(STORIES.c.story_id.in_(portion)).values(told_copies=power))
+            told = update(STORIES).where(among(connection, STORIES.c.story_id, portion))
+            connection.execute(told.values(told_copies=power))
     if changes:
         _append_events(connection, changes, grown, now_ms)
 
@@ -119,7 +120,8 @@ def _stories(connection: Connection, story_ids: Iterable[int], *conditions: Colu
     """Return the stories among these that meet the conditions, ordered by id."""
     found: dict[int, _Story] = {}
     for portion in portions(sorted(story_ids)):
-        rows = connection.execute(_story_rows().where(STORIES.c.story_id.in_(portion), *conditions))
+        named = among(connection, STORIES.c.story_id, portion)
+        rows = connection.execute(_story_rows().where(named, *conditions))
         for row in rows:
             story_id, root_id, root_source, *_, root_version, id_, version, source = row
             root = StoryMember(id=root_id, version=root_version, source=root_source)

@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Select, bindparam,
 
 from consumer.reviews.flag_row import IN_FORCE
 from consumer.reviews.kinds.rules import COPY_KINDS
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, portions
 from consumer.reviews.ranking.ranks import ranks_in_effect
 from consumer.reviews.stories import root_version
 from consumer.reviews.tables import FLAGS, SOURCE_RANKS, SOURCES, STORIES
@@ -102,7 +102,7 @@ def update_preferred_in(connection: Connection, story_ids: Iterable[int]) -> set
     """
     chosen: dict[int, int | None] = {}
     for portion in portions(sorted(set(story_ids))):
-        for row in connection.execute(_leading_query().where(STORIES.c.story_id.in_(portion))).all():
+        for row in connection.execute(_leading_query().where(among(connection, STORIES.c.story_id, portion))).all():
             preferred_id = None
             if row.leading is not None:
                 arrived_ms = -row.leading % _TIME_SPAN - _TIME_SHIFT
@@ -134,7 +134,7 @@ def _stories_led_by(connection: Connection, flag_ids: Collection[int]) -> set[in
     is_preferred = (STORIES.c.story_id == FLAGS.c.story_id) & (STORIES.c.preferred_id == FLAGS.c.flag_id)
     query = select(STORIES.c.story_id).join_from(FLAGS, STORIES, is_preferred)
     for portion in portions(sorted(flag_ids)):
-        found.update(connection.execute(query.where(FLAGS.c.flag_id.in_(portion))).scalars())
+        found.update(connection.execute(query.where(among(connection, FLAGS.c.flag_id, portion))).scalars())
     return found
 
 
@@ -157,14 +157,15 @@ def _joined_candidates(
     )
     for portion in portions(sorted(flag_ids)):
         # Select by flag id only: with a condition on the state, SQLite would read all flags in that state.
-        for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion))):
+        for row in connection.execute(columns.where(among(connection, FLAGS.c.flag_id, portion))):
             original_id, story_id, state, kind, source_id, *rest = row
             originals.add(original_id)
             of_story = found.setdefault(story_id, [])
             if state in IN_FORCE and kind in COPY_KINDS:
                 of_story.append(_Candidate(-ranks.get(source_id, UNRANKED), *rest))
+    of_roots = select(STORIES.c.story_id)
     for some in portions(sorted(originals)):
-        for story_id in connection.execute(select(STORIES.c.story_id).where(STORIES.c.root_id.in_(some))).scalars():
+        for story_id in connection.execute(of_roots.where(among(connection, STORIES.c.root_id, some))).scalars():
             found.setdefault(story_id, [])
     return found
 
@@ -184,7 +185,7 @@ def _preferences(
     ).outerjoin_from(STORIES, _CURRENT, _CURRENT.c.flag_id == STORIES.c.preferred_id)
     found: dict[int, _StoryPreference] = {}
     for portion in portions(sorted(story_ids)):
-        for row in connection.execute(query.where(STORIES.c.story_id.in_(portion))):
+        for row in connection.execute(query.where(among(connection, STORIES.c.story_id, portion))):
             story_id, preferred_id, copies, root_source_id, member_of, state, source_id, *rest = row
             current = None if member_of is None else _Candidate(-ranks.get(source_id, UNRANKED), *rest)
             is_valid = preferred_id is None or (member_of == story_id and state in IN_FORCE)

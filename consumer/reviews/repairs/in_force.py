@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import CTE, ColumnElement, Connection, Select, bindparam, exists, select
 
-from consumer.reviews.portable import portions
+from consumer.reviews.portable import among, portions
 from consumer.reviews.story_changes import stories_by_root
 from consumer.reviews.tables import FLAGS, STORIES, STORY_MERGES, STORY_SPLITS
 
@@ -33,7 +33,7 @@ def split_versions(connection: Connection, versions: Collection[tuple[str, str]]
     found: set[tuple[str, str]] = set()
     for portion in portions({article_id for article_id, _ in versions}):
         columns = select(STORY_SPLITS.c.article_id, STORY_SPLITS.c.version)
-        named = connection.execute(columns.where(STORY_SPLITS.c.article_id.in_(portion)))
+        named = connection.execute(columns.where(among(connection, STORY_SPLITS.c.article_id, portion)))
         found.update((article_id, version) for article_id, version in named)
     return found & set(versions)
 
@@ -62,7 +62,7 @@ def stories_above(connection: Connection, story_ids: Collection[int]) -> dict[in
     """Return the stories that each of these is merged into, directly or indirectly."""
     found: dict[int, set[int]] = {story_id: set() for story_id in story_ids}
     for portion in portions(story_ids):
-        above = _above(portion)
+        above = _above(connection, portion)
         into = select(above.c.story_id, STORIES.c.story_id).join_from(
             above, STORIES, STORIES.c.root_id == above.c.root_id
         )
@@ -99,19 +99,19 @@ def _last_roots(connection: Connection, story_ids: Collection[int]) -> dict[int,
     """Return, for each merged story, the root of the last story in its chain of merges. Other stories are left out."""
     found: dict[int, str] = {}
     for portion in portions(story_ids):
-        above = _above(portion)
+        above = _above(connection, portion)
         leads_on = exists().where(STORY_MERGES.c.root_id == above.c.root_id).correlate(above)
         last = select(above.c.story_id, above.c.root_id).where(~leads_on)
         found |= {row.story_id: row.root_id for row in connection.execute(last)}
     return found
 
 
-def _above(story_ids: Collection[int]) -> CTE:
+def _above(connection: Connection, story_ids: Collection[int]) -> CTE:
     """Return a query for stories with the roots of all stories they are merged into, directly or indirectly."""
     first = (
         select(STORIES.c.story_id, STORY_MERGES.c.into_root_id.label("root_id"))
         .join_from(STORIES, STORY_MERGES, STORY_MERGES.c.root_id == STORIES.c.root_id)
-        .where(STORIES.c.story_id.in_(story_ids))
+        .where(among(connection, STORIES.c.story_id, story_ids))
     )
     above = first.cte("above", recursive=True)
     further = select(above.c.story_id, STORY_MERGES.c.into_root_id)

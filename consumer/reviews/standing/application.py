@@ -10,7 +10,7 @@ from consumer.reviews import audit, decisions
 from consumer.reviews.flag_row import State
 from consumer.reviews.kinds.rules import Kind
 from consumer.reviews.moderation.reasons import with_note
-from consumer.reviews.portable import Lock, acquire_lock, portions
+from consumer.reviews.portable import Lock, acquire_lock, among, portions
 from consumer.reviews.repairs.in_force import stories_above
 from consumer.reviews.standing.standing_decisions import StandingDecision, StandingOutcome, in_force
 from consumer.reviews.tables import FLAGS, REVIEWS, STANDING_DECISIONS
@@ -117,7 +117,7 @@ def _open_flags(connection: Connection, flag_ids: Sequence[int]) -> list[_Flag]:
     found: list[_Flag] = []
     for portion in portions(flag_ids):
         # By number alone: with a condition on the state, SQLite would read all flags in that state.
-        found += [_Flag(*row) for row in connection.execute(columns.where(FLAGS.c.flag_id.in_(portion)))]
+        found += [_Flag(*row) for row in connection.execute(columns.where(among(connection, FLAGS.c.flag_id, portion)))]
     return [flag for flag in found if flag.kind == "flag" and flag.state == "open"]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from consumer.reviews.flag_row import UNDECIDED
-from consumer.reviews.portable import dialect_insert, portions
+from consumer.reviews.portable import dialect_insert, insert_rows, portions
 from consumer.reviews.tables import FLAGS, SEARCH_PAGES, SEARCH_PARTS, SEARCH_WAITING
 from consumer.reviews.word_index.pages import NO_NUMBERS, Numbers, unpack_ids
 
@@ -47,7 +47,7 @@ def queue_for_indexing(connection: Connection, flag_ids: Collection[int]) -> Non
     if flag_ids:
         insert = dialect_insert(connection, SEARCH_WAITING)
         again = insert.on_conflict_do_update(index_elements=["flag_id"], set_={"due_ms": 0, "tries": 0})
-        connection.execute(again, [{"flag_id": flag_id, "due_ms": 0, "tries": 0} for flag_id in flag_ids])
+        insert_rows(connection, again, [{"flag_id": flag_id, "due_ms": 0, "tries": 0} for flag_id in flag_ids])
 
 
 def waiting_count(connection: Connection) -> int:
