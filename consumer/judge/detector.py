@@ -116,7 +116,7 @@ class Detector(Judge):
         """
         attempt = self.attempt()
         try:
-            return attempt.query(versions)
+            return _query_distinct(attempt, versions)
         finally:
             with self.lock:
                 self.tally.add(attempt.tally)
@@ -150,3 +150,19 @@ class Detector(Judge):
     @override
     def larger_plan(self) -> str | None:
         return larger_plan(self.settings.plan, self.settings.max_distance)
+
+
+def _query_distinct(attempt: Attempt, versions: Sequence[Version]) -> list[QueryResult]:
+    """Query versions, those with the same reference one after another.
+
+    An attempt distinguishes versions by reference. Versions of one id with the same text have the same, but they may
+    come from sources with different rules.
+    """
+    rest = list(enumerate(versions))
+    results: dict[int, QueryResult] = {}
+    while rest:
+        places = {version.record.reference: place for place, version in reversed(rest)}
+        together = sorted(places.values())
+        results |= zip(together, attempt.query([versions[place] for place in together]), strict=True)
+        rest = [(place, version) for place, version in rest if place not in results]
+    return [results[place] for place in range(len(versions))]

@@ -3,7 +3,8 @@
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, cast
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -38,12 +39,26 @@ from consumer.store_tools.text_query import unstored_versions
 from consumer.text.timestamps import rfc3339
 from consumer.web.problems import ArticleFault, Fault
 from consumer.web.requests import CheckOutcome, TextsChecked
+from storage.errors import StoreUnavailable
 from storage.records import Record
 
 BATCH_ARTICLES: Final = 256
 """The number of articles that are looked up together, as in a run."""
 
 Report = Callable[[object], None]
+_Checked = tuple[Record, QueryResult]
+
+
+class _Request(NamedTuple):
+    """A check: the id that the client sent with each article, and the decoded article or its fault."""
+
+    ids: tuple[str | None, ...]
+    decoded: tuple[Article | Fault, ...]
+
+    @property
+    def valid(self) -> list[Article]:
+        """The articles that can be checked."""
+        return [each for each in self.decoded if isinstance(each, Article)]
 
 
 class CheckHandler:
@@ -53,24 +68,41 @@ class CheckHandler:
         self._articles_max = articles_max
         self._report = report
 
-    def answer(self, service: LoadedService, body: bytes) -> bytes:
-        """Return the answer to a request with this body, as JSON.
+    def answer(self, service: LoadedService, bodies: Sequence[bytes]) -> list[bytes | Exception]:
+        """Return the answers to requests with these bodies as JSON, looking up all articles together.
 
-        Raises the store's errors, and ``ProblemError`` if the request or all of its articles are invalid.
+        An answer is an error if the request or all of its articles are invalid (``ProblemError``), if the store fails,
+        or if there is a defect. No request affects the answer to another.
         """
-        articles = self._articles(body, service.limits)
-        decoded = [_decode_or_fault(article, service) for article in articles]
-        faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
-        if len(faults) == len(decoded):
-            self._report(TextsChecked("error", len(faults)))
-        check_some_valid(faults, len(decoded), self._report)
-        valid = [each for each in decoded if isinstance(each, Article)]
-        checked = iter([result for batch in _batches(valid) for result in _check(service, batch)])
+        requests = [self._read(service, body) for body in bodies]
+        valid = [request.valid if isinstance(request, _Request) else [] for request in requests]
+        return [
+            self._encode(request, found) if isinstance(request, _Request) else request
+            for request, found in zip(requests, _check_all(service, valid), strict=True)
+        ]
+
+    def _read(self, service: LoadedService, body: bytes) -> _Request | Exception:
+        """Return the articles of a body, or the error to raise."""
+        try:
+            articles = self._articles(body, service.limits)
+            decoded = tuple(_decode_or_fault(article, service) for article in articles)
+            faults = [ArticleFault(place, each) for place, each in enumerate(decoded) if isinstance(each, Fault)]
+            if len(faults) == len(decoded):
+                self._report(TextsChecked("error", len(faults)))
+            check_some_valid(faults, len(decoded), self._report)
+        except Exception as error:  # noqa: BLE001  # raised again by the request
+            return error
+        return _Request(tuple(_id_of(article, service) for article in articles), decoded)
+
+    def _encode(self, request: _Request, found: Sequence[_Checked] | Exception) -> bytes | Exception:
+        if isinstance(found, Exception):
+            return found
+        checked = iter(found)
         results = tuple(
             FailedCheck(article_id, each) if isinstance(each, Fault) else _result(article_id, *next(checked))
-            for article_id, each in zip([_id_of(article, service) for article in articles], decoded, strict=True)
+            for article_id, each in zip(*request, strict=True)
         )
-        for outcome, count in Counter(_outcome(result) for result in results).items():
+        for outcome, count in Counter(map(_outcome, results)).items():
             self._report(TextsChecked(outcome, count))
         return msgspec.json.encode(CheckAnswer(results))
 
@@ -105,10 +137,28 @@ def _article(item: object, service: LoadedService) -> Article:
     return decode(b"", fields, service.limits, service.body_form, key, lambda _: item)
 
 
-def _check(service: LoadedService, articles: Sequence[Article]) -> Iterator[tuple[Record, QueryResult]]:
-    versions = unstored_versions(service.engine, service.builder, articles, service.clock())
-    results = service.query(versions)
-    return zip((version.record for version in versions), results, strict=True)
+def _check_all(
+    service: LoadedService, requests: Sequence[Sequence[Article]]
+) -> Sequence[Sequence[_Checked] | Exception]:
+    """Return the results for the articles of each request, or its error."""
+    try:
+        checked = iter(_check(service, list(chain.from_iterable(requests))))
+        return [list(islice(checked, len(articles))) for articles in requests]
+    except StoreUnavailable as error:
+        return [error] * len(requests)
+    except Exception as error:  # noqa: BLE001  # raised again by the request
+        if len(requests) == 1:
+            return [error]
+        # One article, or damage to a record near it, may be the cause.
+        return [found for articles in requests for found in _check_all(service, [articles])]
+
+
+def _check(service: LoadedService, articles: Sequence[Article]) -> Iterator[_Checked]:
+    for start in range(0, len(articles), BATCH_ARTICLES):
+        batch = articles[start : start + BATCH_ARTICLES]
+        versions = unstored_versions(service.engine, service.builder, batch, service.clock())
+        results = service.query(versions)
+        yield from zip((version.record for version in versions), results, strict=True)
 
 
 def _result(article_id: str | None, record: Record, found: QueryResult) -> CheckResult:
@@ -165,7 +215,3 @@ def _outcome(result: CheckResult) -> CheckOutcome:
     if isinstance(result, FailedCheck):
         return "error"
     return "duplicate" if isinstance(result, DuplicateCheck) else "unique"
-
-
-def _batches(articles: Sequence[Article]) -> Iterator[Sequence[Article]]:
-    return (articles[start : start + BATCH_ARTICLES] for start in range(0, len(articles), BATCH_ARTICLES))

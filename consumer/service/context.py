@@ -2,9 +2,9 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from starlette.requests import Request
 
@@ -21,8 +21,8 @@ from consumer.service.problems import NOT_READY, STARTING
 from consumer.service.receiving import BodyReceiver
 from consumer.store_tools.releases import Attribution
 from consumer.telemetry.health import Health
-from consumer.web.problems import STORE, retry_later
-from consumer.web.request_threads import RETRY_S, Workers
+from consumer.web.problems import STORE, ProblemError, retry_later
+from consumer.web.request_threads import RETRY_S, JointCalls, Workers
 from storage.errors import StoreError
 from storage.interface import Store
 from storage.records import Version
@@ -31,8 +31,13 @@ log = logging.getLogger("dupwatch")
 
 STORE_RETRY_S = 5
 """After how many seconds a client should retry while the store is out of reach."""
+CHECK_BYTES_MAX: Final = 1 << 20
+"""The maximum size of the bodies of checks that are answered together, unless a single one is larger."""
 
+_STORE_ERRORS: Final = (StoreError, StoreMismatch)
 _Answer = TypeVar("_Answer")
+CheckAnswers = Callable[["LoadedService", Sequence[bytes]], Sequence[bytes | Exception]]
+"""Returns the answer to each of these bodies of checks, or the error to raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,29 @@ class ServiceContext:
         Raises ``ProblemError`` if the service is not loaded or is busy, its store does not answer, or the result comes
         too late. Other errors of ``work`` propagate.
         """
+        service = self._begin(request)
+        return await self._workers.call(lambda: self._run(service, work))
+
+    def joint_checks(self, answers: CheckAnswers) -> Callable[[Request, bytes], Awaitable[bytes]]:
+        """Return a function that answers a check, given its body, together with all checks that wait for a thread.
+
+        It raises the errors in ``answers``; apart from that it behaves like ``ask``.
+        """
+
+        def work(bodies: Sequence[bytes]) -> list[bytes | Exception]:
+            assert self._service is not None  # noqa: S101  # calls are made only while it is loaded
+            return self._note_answers(answers(self._service, bodies))
+
+        calls = JointCalls(self._workers, work, len, CHECK_BYTES_MAX)
+
+        async def ask(request: Request, body: bytes) -> bytes:
+            self._begin(request)
+            return await calls.call(body)
+
+        return ask
+
+    def _begin(self, request: Request) -> LoadedService:
+        """Return the service, for a request that a thread will work on. Raises ``ProblemError`` if it is not loaded."""
         service = self._service
         if service is None:
             raise retry_later(
@@ -101,18 +129,22 @@ class ServiceContext:
             )
         # Keeps the connection from being closed in favour of a new one while the request is being worked on.
         request.state.connection_is_needed = True
-        return await self._workers.call(lambda: self._run(service, work))
+        return service
 
     def _run(self, service: LoadedService, work: Callable[[LoadedService], _Answer]) -> _Answer:
         try:
             answer = work(service)
-        except (StoreError, StoreMismatch) as error:
+        except _STORE_ERRORS as error:
             self._note(str(error))
-            raise retry_later(
-                STORE, "The store does not answer. Try again after the seconds in Retry-After.", STORE_RETRY_S
-            ) from error
+            raise _store_problem() from error
         self._note(None)
         return answer
+
+    def _note_answers(self, answers: Sequence[bytes | Exception]) -> list[bytes | Exception]:
+        """Note whether the store answered, and return the answers with a problem for each error of the store."""
+        faults = [answer for answer in answers if isinstance(answer, _STORE_ERRORS)]
+        self._note(str(faults[0]) if faults else None)
+        return [_store_problem() if isinstance(answer, _STORE_ERRORS) else answer for answer in answers]
 
     def _note(self, why: str | None) -> None:
         """Log when the store stops answering, and when it answers again. A probe reports the same to ``Health``."""
@@ -123,3 +155,7 @@ class ServiceContext:
                 log.warning("The store does not answer: %s", why)
             elif is_change:
                 log.warning("The store answers again.")
+
+
+def _store_problem() -> ProblemError:
+    return retry_later(STORE, "The store does not answer. Try again after the seconds in Retry-After.", STORE_RETRY_S)

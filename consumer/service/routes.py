@@ -81,7 +81,7 @@ _HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosni
 def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
     """Return the routes that only read."""
     router = APIRouter(prefix="/v1", dependencies=_READER)
-    stats = FreshStats()
+    stats, ask_check = FreshStats(), context.joint_checks(checks.answer)
 
     @router.post(
         "/check",
@@ -95,7 +95,7 @@ def reading_routes(context: ServiceContext, checks: CheckHandler) -> APIRouter:
     async def check(request: Request) -> Response:
         """Return what each article would repeat if it arrived now, with the evidence. Nothing is stored."""
         async with context.receiving.receive(request) as body:
-            return json_response(await context.ask(request, lambda service: checks.answer(service, body)))
+            return json_response(await ask_check(request, body))
 
     @router.get(
         "/articles/{id}",
