@@ -9,13 +9,15 @@ What a larger window would cost is computed from two things that were measured. 
 articles. A look-up's time is that of its rows, each of which is a walk down a tree that deepens with the logarithm
 of the articles, and that of the postings in them: three coefficients, fitted to all plans and sizes at once,
 relative errors least. Sizes whose postings would be more than ``--postings-max`` are left out, and named.
+``--plot FILE`` draws the points and the fit, from 10⁴ to 10⁷ articles.
 """
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +48,10 @@ WINDOWS: Final = {"2^30": 1 << 30, "2^34": 1 << 34, "2^37": 1 << 37}
 LOOK_UP: Final = "look up"
 WRITE: Final = "write postings"
 _BATCH: Final = 256
+_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#000000")
+"""Okabe and Ito's colours, which colour-blind readers can distinguish."""
+_DRAWN: Final = np.logspace(4, 7, 61)
+"""The articles for which the fit is drawn."""
 _POST_CHARS: Final = 140
 _POSTS_AT_ONCE: Final = 10_000
 
@@ -170,17 +176,52 @@ def point_rows(points: Sequence[Point]) -> list[Row]:
     ]
 
 
-def window_rows(points: Mapping[str, Sequence[Point]]) -> list[Row]:
-    """What each plan would cost in windows that no machine here holds, as far as it was measured."""
+def fitted_look_up(points: Mapping[str, Sequence[Point]]) -> tuple[npt.NDArray[np.float64], float]:
+    """Return the coefficients of a look-up's time in microseconds, float64[3], and the largest relative error."""
     every = [point for of_plan in points.values() for point in of_plan]
     columns = np.array([_columns(point.rows_read, point.postings_read, point.articles) for point in every])
     times = np.array([point.look_up.microseconds.median for point in every])
     coefficients = fit(columns, times)
-    worst = float(np.abs(columns @ coefficients / times - 1).max())
+    return coefficients, float(np.abs(columns @ coefficients / times - 1).max())
+
+
+def _postings_an_article(points: Sequence[Point]) -> float:
+    """Return the postings read for each article in the window."""
+    # The largest sizes count most: at the smallest nearly all rows are empty.
+    return sum(point.postings_read for point in points) / sum(point.articles for point in points)
+
+
+def draw_growth(path: Path, points: Mapping[str, Sequence[Point]]) -> None:
+    """Draw the cost of an article's look-up for each plan into a PNG or SVG file: measured, and as fitted."""
+    coefficients, _ = fitted_look_up(points)
+    figure: Any = import_module("matplotlib.figure").Figure(figsize=(7.0, 4.4), dpi=120, layout="constrained")
+    panel = figure.subplots()
+    for (name, of_plan), colour in zip(points.items(), _COLOURS, strict=False):
+        postings = _postings_an_article(of_plan)
+        model = [_columns(of_plan[-1].rows_read, postings * size, size) @ coefficients for size in _DRAWN]
+        spreads = [point.look_up.microseconds for point in of_plan]
+        medians = np.array([spread.median for spread in spreads])
+        ends = np.array([[spread.low for spread in spreads], [spread.high for spread in spreads]])
+        panel.errorbar(
+            [point.articles for point in of_plan], medians, np.abs(ends - medians),
+            fmt="o", capsize=3, color=colour, label=f"{name}, measured",
+        )  # fmt: skip
+        panel.plot(_DRAWN, model, "--", color=colour, label=f"{name}, model")
+    panel.set_xscale("log")
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("articles in the window")
+    panel.set_ylabel("look-up of an article, µs")
+    panel.grid(color="0.9")
+    panel.legend(frameon=False)
+    figure.savefig(path)
+
+
+def window_rows(points: Mapping[str, Sequence[Point]]) -> list[Row]:
+    """What each plan would cost in windows that no machine here holds, as far as it was measured."""
+    coefficients, worst = fitted_look_up(points)
     found: list[Row] = []
     for name, of_plan in points.items():
-        # The largest sizes count most: at the smallest nearly all rows are empty.
-        an_article = sum(point.postings_read for point in of_plan) / sum(point.articles for point in of_plan)
+        an_article = _postings_an_article(of_plan)
         for window, articles in WINDOWS.items():
             postings = an_article * articles
             row = _columns(of_plan[-1].rows_read, postings, articles)
@@ -203,7 +244,7 @@ def _columns(rows_read: float, postings_read: float, articles: float) -> npt.NDA
     return np.array([rows_read, rows_read * np.log2(articles), postings_read])
 
 
-def main(
+def main(  # noqa: PLR0913  # options of a command
     plans: Annotated[list[str] | None, typer.Option("--plan", help="Block plan; may be given several times.")] = None,
     sizes: Annotated[list[int] | None, typer.Option(help="Articles; may be given several times.")] = None,
     profile: Annotated[
@@ -211,6 +252,7 @@ def main(
     ] = None,
     postings_max: Annotated[int, typer.Option(help="No store with more postings than this.")] = 90_000_000,
     out: Annotated[Path, typer.Option(help="Folder for the JSON lines.")] = OUT,
+    plot: Annotated[Path | None, typer.Option(help="Draw points and fit into this PNG or SVG file.")] = None,
     *,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, fewer rounds.")] = False,
 ) -> None:
@@ -236,6 +278,8 @@ def main(
     measured = {name: of_plan for name, of_plan in points.items() if of_plan}
     if measured:
         publish(PART, "Computed for larger windows", window_rows(measured), out=out, rounds=rounds)
+        if plot is not None:
+            draw_growth(plot, measured)
 
 
 def _draw(settings: JudgeSettings, profile: str | None, *, quick: bool) -> Draw:

@@ -68,7 +68,7 @@ class CheckHandler:
         self._articles_max = articles_max
         self._report = report
 
-    def answer(self, service: LoadedService, bodies: Sequence[bytes]) -> list[bytes | Exception]:
+    def answer(self, service: LoadedService, bodies: Sequence[bytes]) -> list[bytes | BaseException]:
         """Return the answers to requests with these bodies as JSON, looking up all articles together.
 
         An answer is an error if the request or all of its articles are invalid (``ProblemError``), if the store fails,
@@ -81,7 +81,7 @@ class CheckHandler:
             for request, found in zip(requests, _check_all(service, valid), strict=True)
         ]
 
-    def _read(self, service: LoadedService, body: bytes) -> _Request | Exception:
+    def _read(self, service: LoadedService, body: bytes) -> _Request | BaseException:
         """Return the articles of a body, or the error to raise."""
         try:
             articles = self._articles(body, service.limits)
@@ -90,12 +90,12 @@ class CheckHandler:
             if len(faults) == len(decoded):
                 self._report(TextsChecked("error", len(faults)))
             check_some_valid(faults, len(decoded), self._report)
-        except Exception as error:  # noqa: BLE001  # raised again by the request
+        except BaseException as error:  # noqa: BLE001  # raised again by the request
             return error
         return _Request(tuple(_id_of(article, service) for article in articles), decoded)
 
-    def _encode(self, request: _Request, found: Sequence[_Checked] | Exception) -> bytes | Exception:
-        if isinstance(found, Exception):
+    def _encode(self, request: _Request, found: Sequence[_Checked] | BaseException) -> bytes | BaseException:
+        if isinstance(found, BaseException):
             return found
         checked = iter(found)
         results = tuple(
@@ -139,14 +139,14 @@ def _article(item: object, service: LoadedService) -> Article:
 
 def _check_all(
     service: LoadedService, requests: Sequence[Sequence[Article]]
-) -> Sequence[Sequence[_Checked] | Exception]:
+) -> Sequence[Sequence[_Checked] | BaseException]:
     """Return the results for the articles of each request, or its error."""
     try:
         checked = iter(_check(service, list(chain.from_iterable(requests))))
         return [list(islice(checked, len(articles))) for articles in requests]
     except StoreUnavailable as error:
         return [error] * len(requests)
-    except Exception as error:  # noqa: BLE001  # raised again by the request
+    except BaseException as error:  # noqa: BLE001  # raised again by the request; a panic of Rust is not an Exception
         if len(requests) == 1:
             return [error]
         # One article, or damage to a record near it, may be the cause.

@@ -36,7 +36,7 @@ CHECK_BYTES_MAX: Final = 1 << 20
 
 _STORE_ERRORS: Final = (StoreError, StoreMismatch)
 _Answer = TypeVar("_Answer")
-CheckAnswers = Callable[["LoadedService", Sequence[bytes]], Sequence[bytes | Exception]]
+CheckAnswers = Callable[["LoadedService", Sequence[bytes]], Sequence[bytes | BaseException]]
 """Returns the answer to each of these bodies of checks, or the error to raise."""
 
 
@@ -108,7 +108,7 @@ class ServiceContext:
         It raises the errors in ``answers``; apart from that it behaves like ``ask``.
         """
 
-        def work(bodies: Sequence[bytes]) -> list[bytes | Exception]:
+        def work(bodies: Sequence[bytes]) -> list[bytes | BaseException]:
             assert self._service is not None  # noqa: S101  # calls are made only while it is loaded
             return self._note_answers(answers(self._service, bodies))
 
@@ -140,7 +140,7 @@ class ServiceContext:
         self._note(None)
         return answer
 
-    def _note_answers(self, answers: Sequence[bytes | Exception]) -> list[bytes | Exception]:
+    def _note_answers(self, answers: Sequence[bytes | BaseException]) -> list[bytes | BaseException]:
         """Note whether the store answered, and return the answers with a problem for each error of the store."""
         faults = [answer for answer in answers if isinstance(answer, _STORE_ERRORS)]
         self._note(str(faults[0]) if faults else None)

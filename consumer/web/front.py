@@ -1,9 +1,9 @@
 """The outer layer of every request: its id, the checks of its size and host name, its log line, and its metrics."""
 
 import logging
+import random
 import re
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -27,6 +27,7 @@ LOGGED: Final = ("token", "refused", "person")
 """Members of a request's state that are logged if set: the caller's token or name, and the reason of a refusal."""
 _ID_HEADER: Final = "x-request-id"
 _ID_CHARS_MAX: Final = 128
+_ID_BITS: Final = 128
 _SANE_ID: Final = re.compile(rf"[!-~]{{1,{_ID_CHARS_MAX}}}", re.ASCII)
 
 ProblemAnswer = Callable[[Request, ProblemError], Response]
@@ -127,7 +128,8 @@ def request_id(sent: str | None) -> str:
     """Return the id that the client sent if it is short, visible ASCII and contains no secret, or else a new id."""
     if sent is not None and _SANE_ID.fullmatch(sent) and without_credentials(sent) == sent:
         return sent
-    return uuid.uuid4().hex
+    # The system's source of randomness is a system call, in which this thread may lose the interpreter to another.
+    return f"{random.getrandbits(_ID_BITS):0{_ID_BITS // 4}x}"
 
 
 def head_bytes(scope: Scope) -> int:

@@ -104,7 +104,7 @@ class JointCalls(Generic[_Item, _Answer]):
     def __init__(
         self,
         workers: Workers,
-        work: Callable[[Sequence[_Item]], Sequence[_Answer | Exception]],
+        work: Callable[[Sequence[_Item]], Sequence[_Answer | BaseException]],
         size_of: Callable[[_Item], int],
         size_max: int,
     ) -> None:
@@ -148,7 +148,7 @@ class JointCalls(Generic[_Item, _Answer]):
             return
         try:
             answers = self._work([call.item for call in calls])
-        except Exception as error:  # noqa: BLE001  # raised again by each call
+        except BaseException as error:  # noqa: BLE001  # raised again by each call; a panic of Rust is not an Exception
             answers = [error] * len(calls)
         # The loop is closed if the service has ended in the meantime.
         with suppress(RuntimeError):
@@ -170,13 +170,13 @@ class JointCalls(Generic[_Item, _Answer]):
                     self._workers.submit(self._run)
         return calls
 
-    def _deliver(self, calls: Sequence[_JointCall[_Item, _Answer]], answers: Sequence[_Answer | Exception]) -> None:
+    def _deliver(self, calls: Sequence[_JointCall[_Item, _Answer]], answers: Sequence[_Answer | BaseException]) -> None:
         """Hand over the answers, in the event loop."""
         self._workers.leave(len(calls))
         for call, answer in zip(calls, answers, strict=True):
             if call.future.done():
                 continue
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 call.future.set_exception(answer)
             else:
                 call.future.set_result(answer)

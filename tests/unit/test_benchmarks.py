@@ -17,6 +17,7 @@ from benchmarks.quality.feed import Article, write_lines
 from benchmarks.quality.pairs import similar_pairs
 from benchmarks.quality.reviews import CASES, People, line_row, rates_row
 from benchmarks.quality.sample_corpus import SAMPLE, first_versions
+from benchmarks.service.layers import OTHER, layer_shares
 from benchmarks.service.vegeta import answers_of
 from benchmarks.service.window import COPIED_EVERY, questions
 from benchmarks.speed import growth, look_up
@@ -190,6 +191,23 @@ def test_indexes_that_disagree_are_not_measured() -> None:
         look_up.check(built, np.zeros(1, np.uint64))
 
 
+def test_samples_count_for_the_layer_of_the_innermost_frame_that_has_one() -> None:
+    """Helpers of the standard library count for their callers."""
+    loop, front = "run (/usr/lib/asyncio/runners.py:1)", "__call__ (/x/consumer/web/front.py:73)"
+    shares = layer_shares(
+        [
+            f"{loop};{front};uuid4 (/usr/lib/uuid.py:7) 3",
+            f"{loop};{front};_run (/x/consumer/service/context.py:9);look_up (/x/storage/lmdb/store.py:4) 5",
+            "_bootstrap (/usr/lib/runpy.py:5) 2",
+        ]
+    )
+    assert {layer: share for layer, share in shares.items() if share} == {
+        "access, limits, request id": 0.3,
+        "store": 0.5,
+        OTHER: 0.2,
+    }
+
+
 def test_growth_counts_rows_and_postings_and_computes_larger_windows(tmp_path: Path) -> None:
     """Eight rows an article; postings read grow with the window in proportion, and so does what is stored."""
     settings, draw = growth.settings_of(BlockPlan.named("4x16"), None), partial(draw_entries, _model())
@@ -201,6 +219,8 @@ def test_growth_counts_rows_and_postings_and_computes_larger_windows(tmp_path: P
     assert [row["articles"] for row in rows] == [1 << 30, 1 << 34, 1 << 37]
     assert rows[1]["postings read"] == pytest.approx(16 * rows[0]["postings read"])
     assert rows[0]["bytes read"] == rows[0]["postings read"] * 56
+    growth.draw_growth(tmp_path / "growth.svg", {"4x16": points})
+    assert (tmp_path / "growth.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_growth_counts_the_candidates_that_chance_brings_to_posts(tmp_path: Path) -> None:

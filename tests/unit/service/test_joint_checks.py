@@ -25,10 +25,14 @@ SOON_S = 0.3
 QueryOf = Callable[[Sequence[Version]], list[QueryResult]]
 
 
+class Panic(BaseException):
+    """An error that is not an ``Exception``, like a panic of the compiled engine."""
+
+
 class HeldQuery:
     """A query that waits for its first call to be let through, notes its texts, and may fail for ``BAD``."""
 
-    def __init__(self, query: QueryOf, error: Exception | None = None) -> None:
+    def __init__(self, query: QueryOf, error: BaseException | None = None) -> None:
         self.is_held = threading.Event()
         self.go = threading.Event()
         self.asked: list[list[str]] = []
@@ -48,7 +52,7 @@ class HeldQuery:
 
 @contextmanager
 def waiting_behind_one(
-    window: dupwatch.Window, bodies: Sequence[bytes], error: Exception | None = None
+    window: dupwatch.Window, bodies: Sequence[bytes], error: BaseException | None = None
 ) -> Iterator[tuple[Client, HeldQuery, list["Future[Answer]"]]]:
     """A service with one thread, which is held by a check while these requests wait."""
     judging: LoadedService = judging_of(window)
@@ -89,9 +93,10 @@ def test_checks_that_wait_are_looked_up_together(window: dupwatch.Window) -> Non
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(RuntimeError("a defect"), 500), (StoreDamaged("a record is cut short"), 503)]
+    ("error", "status"),
+    [(RuntimeError("a defect"), 500), (Panic("in Rust"), 500), (StoreDamaged("a record is cut short"), 503)],
 )
-def test_a_check_that_fails_fails_alone(window: dupwatch.Window, error: Exception, status: int) -> None:
+def test_a_check_that_fails_fails_alone(window: dupwatch.Window, error: BaseException, status: int) -> None:
     """Whether because of a defect or of a damaged record: the others are looked up without it."""
     asked = [request_for(text(1)), request_for(BAD), request_for(text(2))]
     with waiting_behind_one(window, asked, error) as (client, query, answers):
@@ -118,7 +123,7 @@ def test_a_call_that_waited_too_long_gives_up_its_place() -> None:
     busy = threading.Event()
     taken: list[list[int]] = []
 
-    def work(items: Sequence[int]) -> list[int | Exception]:
+    def work(items: Sequence[int]) -> list[int | BaseException]:
         taken.append(list(items))
         return list(items)
 
@@ -149,7 +154,7 @@ def assert_set(event: threading.Event) -> None:
 
 
 def joint_answers(
-    work: Callable[[Sequence[int]], Sequence[int | Exception]], items: Sequence[int], size_max: int
+    work: Callable[[Sequence[int]], Sequence[int | BaseException]], items: Sequence[int], size_max: int
 ) -> list[int | BaseException]:
     """Answer calls that wait at the same time for one thread; an item is its own size."""
     workers = Workers(1, len(items) + 1, WAIT_S)
@@ -175,7 +180,7 @@ def test_a_thread_takes_no_more_than_fits_but_at_least_one() -> None:
     """In the order of the calls."""
     taken: list[list[int]] = []
 
-    def work(items: Sequence[int]) -> list[int | Exception]:
+    def work(items: Sequence[int]) -> list[int | BaseException]:
         taken.append(list(items))
         return [-item for item in items]
 
@@ -186,7 +191,7 @@ def test_a_thread_takes_no_more_than_fits_but_at_least_one() -> None:
 def test_an_error_of_the_work_itself_is_that_of_each_call() -> None:
     """Nobody waits for ever, also where a time limit of the work is met."""
 
-    def work(items: Sequence[int]) -> list[int | Exception]:
+    def work(items: Sequence[int]) -> list[int | BaseException]:
         raise TimeoutError(len(items))
 
     answers = joint_answers(work, [1, 2], 10)
