@@ -401,7 +401,8 @@ def test_connections_that_died_while_idle_are_replaced(
     for _ in range(3):
         database.check()
     assert pings == []
-    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    # Without backends of the server itself, such as autovacuum.
+    others = "datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     with other.read_connection() as connection:
         ended = connection.execute(
             text(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
