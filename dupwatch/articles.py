@@ -1,4 +1,4 @@
-"""Articles as callers pass them: ``Article`` objects, or mappings such as lines of JSON."""
+"""Articles as callers pass them: ``Article`` objects, or mappings such as decoded lines of JSON."""
 
 import json
 import math
@@ -23,8 +23,8 @@ class Article:
 
     An article with the id of an earlier one is a new version of it, unless title and body are the same: then it is the
     same version and gets the same verdict. ``source`` selects the configured rules for that source. ``lang`` is a
-    language tag (BCP 47) such as ``zh`` or ``en``. ``published_at`` is RFC 3339 text or seconds since 1970; it does not
-    affect verdicts.
+    language tag (BCP 47) such as ``zh`` or ``en``. ``published_at`` is RFC 3339 text or a number of seconds since 1970,
+    unless the settings name another unit. It does not affect verdicts.
 
     >>> Article("wire-1", "The harbour council opened the new ferry terminal.", title="Terminal opens", lang="en").title
     'Terminal opens'

@@ -37,8 +37,8 @@ def boot_time_ns() -> int:
 class SteadyClock:
     """The time of a process: the wall clock as it was at the start, advanced by the boot-time clock.
 
-    Setting the wall clock does not change it, so that articles that have arrived stay in the window. Such a step is
-    logged and counted when somebody asks for the time. Thread-safe.
+    Setting the wall clock does not change it, so that articles that have arrived stay in the window. A step of the wall
+    clock is logged and counted at the next call. Thread-safe.
     """
 
     def __init__(self, wall_ns: Callable[[], int] = time.time_ns, boot_ns: Callable[[], int] = boot_time_ns) -> None:

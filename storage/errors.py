@@ -20,7 +20,7 @@ class StoreError(Exception):
 
 
 class StoreRefused(StoreError):  # noqa: N818  # it is what the store did, not an error of its own
-    """The store cannot be used like this: it is another store, it is not a store, or it forbids the call."""
+    """The store cannot be used like this: it does not fit the program, is not a store, or forbids the call."""
 
 
 class StoreDamaged(StoreRefused):

@@ -10,7 +10,7 @@ The contract of every implementation (``tests/contract`` runs against each of th
 - **Durable.** Acknowledged writes survive a kill at any moment, and a power loss as far as the store's settings say.
 - **Errors.** Any method except ``close`` may raise ``StoreUnavailable`` (repeat the call later) and ``StoreDamaged``;
   methods that write may also raise ``StoreFull``, and ``StoreRefused`` if the store was opened for reading only. A
-  store raises only errors in ``storage.errors``.
+  remote store may raise ``StoreRefused`` in any call, for example if a table is missing. All errors are ``StoreError``.
 - **Results** are in the order of the arguments, one for each, or None where nothing is stored, unless a method says
   otherwise.
 - **Threads.** Any thread may call any method.
@@ -52,9 +52,9 @@ class VersionStore(Protocol):
     def create(self, versions: Sequence[Version]) -> list[StoredVersion]:
         """Store each version by compare-and-set from absent, and return what is stored now.
 
-        Called first for every batch (*records*), so that a version's arrival is fixed before it decides anything. An
-        existing version stays as it is, above all its arrival. Only a missing body is added while the version has no
-        verdict, since a crash may have left it out. The references in a call are distinct.
+        Called before any look-up of the same batch (*records*), so that a version's arrival is fixed before it decides
+        anything. An existing version stays as it is, above all its arrival. Only a missing body is added while the
+        version has no verdict, since a crash may have left it out. The references in a call are distinct.
         """
         ...
 
@@ -165,7 +165,7 @@ class VerdictStore(Protocol):
 class SeenStore(Protocol):
     """The memory of texts beyond the window: one entry for each digest, with its own lifetime.
 
-    Optional. A store without this memory returns None from ``seen`` and refuses ``change_seen``.
+    A run uses it only if ``judge.seen_days`` is set.
     """
 
     def seen(self, digests: Sequence[bytes]) -> list[SeenTimes | None]:

@@ -1,6 +1,7 @@
 """The description of a kind of store: how its URLs are written, where it is, and how it is opened.
 
-Each kind describes itself next to its implementation; ``storage.kinds`` lists them. Nothing else parses a store's URL.
+Each kind describes itself next to its implementation; ``storage.kinds`` lists them. Nothing else in the program
+parses a store's URL.
 """
 
 import re
@@ -129,7 +130,7 @@ class StoreKind:
     ``outlives_run`` can be inspected after the run.
 
     ``open`` raises ``StoreError``. ``on_disk`` returns None if the store has no files on this machine. ``identity`` is
-    the same text for each way to write a URL; checkpoints keep it. ``same`` tells whether two URLs of this kind name
+    the same text however the URL is written; checkpoints keep it. ``same`` tells whether two URLs of this kind name
     one store, as far as the URLs show. ``checks`` returns the checks to run before a store is used; the check whether a
     remote store answers comes last. ``needs`` returns what the options need, whichever kind of store is used.
     ``judges_max`` is how many threads may judge at a time, ``warm_up_s`` how long a run may warm the store up.

@@ -150,7 +150,7 @@ class PostingRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def rows_within(rows: Iterator[PostingRow], bytes_max: int | None) -> list[PostingRow]:
-    """Take rows until they have more than ``bytes_max`` bytes: at least one if there is any, all if that is None."""
+    """Take rows until they have more than ``bytes_max`` bytes: at least one, if any; all without a limit."""
     taken: list[PostingRow] = []
     size_bytes = 0
     for row in rows:

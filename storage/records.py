@@ -24,8 +24,8 @@ ALLOW: Final = "allow"
 class Arrival(NamedTuple):
     """The arrival of a version or tombstone. Written once and never changed, it gives all processes one total order.
 
-    ``time_ms`` is the record's time in milliseconds since 1970, ``sequence`` its offset or line; the reference breaks
-    ties between feeds.
+    ``time_ms`` is the time of arrival in milliseconds since 1970. ``sequence`` is an offset, a line number or a
+    counter. The reference breaks ties between feeds.
     """
 
     time_ms: int
@@ -171,7 +171,7 @@ class Version(NamedTuple):
 class Tombstone(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A retraction of an id. ``event`` is its verdict event, stored so that a replay returns the same one.
 
-    A retraction has no content: the second half of its reference is a digest of its place in the feed.
+    A retraction has no content: the second half of its reference is a digest of its place in a feed or of its request.
     """
 
     reference: bytes

@@ -18,7 +18,7 @@ class Query(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The colour of values from this one on."""
+    """The colour of values from ``value`` on, up to the next step."""
 
     value: float
     colour: Colour
@@ -91,7 +91,7 @@ def heatmap(title: str, about: str, name: str, unit: str = "short", *, runbooks:
 
 
 def quantiles(name: str, *by: str, also: str = "", shares: tuple[float, ...] = (0.5, 0.99)) -> tuple[Query, ...]:
-    """Return queries for quantiles of a histogram, for all series or ``by`` labels; ``also`` adds matchers."""
+    """Return queries for quantiles of a histogram, grouped by the labels ``by``; ``also`` adds matchers."""
     labels = ", ".join(("le", *by))
     of = f"$of, {also}" if also else "$of"
     named = "".join(f"{{{{{label}}}}} " for label in by)

@@ -1,4 +1,4 @@
-"""The pipeline: throughput, latency, lag, where the time goes, and errors."""
+"""The pipeline: throughput, latency, lag, where the time goes, errors, and the processes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The HTTP service: requests, their duration, limits, and what checks answer."""
+"""The HTTP service: requests, their duration, limits, results of checks, access, and articles to store."""
 
 from typing import Final
 

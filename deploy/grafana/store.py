@@ -1,4 +1,4 @@
-"""The store: calls, latency, the cost of judging, conflicts and limits."""
+"""The store: calls, latency, the cost of judging, conflicts, limits and connectivity."""
 
 from typing import Final
 

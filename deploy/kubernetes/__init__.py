@@ -9,7 +9,7 @@
     references.py  does everything named exist: configuration, secrets, accounts, ports, labels
     hardening.py   does every container give up the privileges it does not need
     program.py     do the manifests fit the program: configuration, pages, shutdown time
-    network.py     can pods reach the servers in the configuration, and only dupwatch the gateway
+    network.py     can pods reach the servers in the configuration, and can only dupwatch reach the gateway
     scaling.py     does the scaler watch the topic and the group of the consumers
     check.py       all these checks: python -m deploy.kubernetes.check OVERLAY
     rules.py       the alert rules of deploy/prometheus as a manifest, and as a file of the chart in deploy/helm

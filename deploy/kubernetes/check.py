@@ -29,13 +29,17 @@ SECRETS: Final = "secrets.example.yaml"
 
 
 def secrets_of(overlay: Path) -> list[Document]:
-    """Return the secrets that are created separately from the overlay; [] without such a file."""
+    """Return the secrets that are created separately from the overlay; [] if it has no file that lists them."""
     path = overlay / SECRETS
     return read(path.read_text()) if path.exists() else []
 
 
 def faults(documents: Sequence[Document], secrets: Sequence[Document], schemas: Schemas) -> list[str]:
-    """Return all faults. Faults of the schema are returned alone, since the other checks need valid fields."""
+    """Return the faults of an overlay.
+
+    Faults of the schema are returned alone, since the other checks need valid fields. If dupwatch rejects the
+    configuration, the checks that need it are left out.
+    """
     found = list(schema_faults([*documents, *secrets], schemas))
     if found:
         return found

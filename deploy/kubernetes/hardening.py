@@ -10,7 +10,7 @@ _PINNED: Final = re.compile(r".+(?:@sha256:[0-9a-f]{64}|:(?!latest$)[\w][\w.-]*)
 
 
 def hardening_faults(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield unneeded privileges of pods, missing limits of containers, and namespaces without a default-deny policy."""
+    """Yield unneeded privileges, missing resources, unpinned images, and namespaces without a default-deny policy."""
     pods = workloads(documents)
     for workload in pods:
         yield from _pod(workload)

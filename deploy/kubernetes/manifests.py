@@ -36,7 +36,7 @@ class Workload:
 
     @property
     def component(self) -> str:
-        """The component of dupwatch that it runs."""
+        """The component of dupwatch that it runs, empty if it has no such label."""
         return self.labels.get("app.kubernetes.io/component", "")
 
     @property
@@ -74,7 +74,7 @@ def of_kind(documents: Sequence[Document], *kinds: str) -> Iterator[Document]:
 
 
 def workloads(documents: Sequence[Document]) -> list[Workload]:
-    """Return everything that creates pods."""
+    """Return the Deployments, StatefulSets, DaemonSets, Jobs and CronJobs."""
     found = []
     for document in of_kind(documents, "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"):
         spec = document["spec"]["jobTemplate"]["spec"] if document["kind"] == "CronJob" else document["spec"]

@@ -116,7 +116,7 @@ def _lets_in(policy: Document, place: Place, workload: Workload) -> bool:
 
 
 def _gateway_faults(policy: Document) -> Iterator[str]:
-    """Yield rules that open the gateway too far: without peers, or with whole namespaces as peers."""
+    """Yield a fault for each rule that has no peers, or a peer without a ``podSelector``."""
     for rule in policy["spec"].get("ingress", ()):
         if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
             yield f"{name_of(policy)} admits more than dupwatch to the gateway, which has no authentication"

@@ -40,14 +40,14 @@ The setting is None if scrapes need no credentials.
 """
 _DRAINING: Final = frozenset({"serve", "console"})
 ENDING_S: Final = 20.0
-"""The time after ``drain_s`` at which a hanging service or console ends itself."""
+"""How long after ``drain_s`` a hanging service or console ends itself."""
 PRE_STOP_S: Final = 5.0
 """How long a service or a console waits before it stops, because the cluster still sends clients to it."""
 _LOOPBACK: Final = ("127.", "localhost", "[::1]")
 
 
 class WrongConfiguration(Exception):  # noqa: N818  # a sentence for a person
-    """dupwatch rejects the configuration; the message is its own."""
+    """The overlay has no configuration, or one that dupwatch rejects; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Settings:
     sections: Mapping[str, Any]
 
     def front(self, component: str) -> Front:
-        """Return the front of a component: of the HTTP service, the console, or the pages of consumers."""
+        """Return the front of the HTTP service or the console; for any other component, that of consumers."""
         name, asks, setting = _SECTIONS.get(component, _SECTIONS["consumer"])
         section = self.sections[name]
         scheme = "https" if section.get("tls_certificate") else "http"

@@ -10,7 +10,10 @@ CLUSTER_WIDE = frozenset({"Namespace"})
 
 
 def reference_faults(documents: Sequence[Document], secrets: Sequence[Document]) -> Iterator[str]:
-    """Yield references to missing objects, and selectors without pods. ``secrets`` are created separately."""
+    """Yield references to missing objects, selectors without pods, and objects defined twice or without a namespace.
+
+    ``secrets`` are created separately.
+    """
     yield from _identities(documents)
     pods = workloads(documents)
     known = [*documents, *secrets]
@@ -177,7 +180,7 @@ def _monitor_faults(where: str, spec: Mapping[str, Any], services: Sequence[Docu
 
 
 def _policy(document: Document, here: Sequence[Workload], pods: Sequence[Workload]) -> Iterator[str]:
-    """Check that a policy for our pods selects some, and that its ports and our pods among its peers exist."""
+    """Check that a policy for our pods selects some, and that its ingress ports and our pods among its peers exist."""
     spec, where = document["spec"], name_of(document)
     chosen = _chosen(spec["podSelector"], here)
     if here and not chosen:

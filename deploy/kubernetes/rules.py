@@ -1,8 +1,8 @@
 """Write the alert rules as a manifest for the Prometheus operator: ``python -m deploy.kubernetes.rules``.
 
-It also writes them as a file of the Helm chart. Run it after a change of the rules; a test fails if that was forgotten.
-Links to runbooks in the manifest begin with ``--runbooks URL``, by default with the external label "runbooks" of
-Prometheus and a path in this repository.
+Unless ``--to`` names another file, it also writes them as a file of the Helm chart. Run it after a change of the rules;
+a test fails if that was forgotten. ``--runbooks URL`` sets the beginning of links to runbooks in the manifest. By
+default they begin with Prometheus's external label "runbooks" and a path in this repository.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def manifest(rules: Path, runbooks: str = _BY_LABEL) -> str:
 
 
 def chart_file(rules: Path) -> str:
-    """Return the same groups as a file of the Helm chart, which replaces the addresses of runbooks itself."""
+    """Return the same groups as a file of the Helm chart. The chart replaces the addresses of runbooks itself."""
     return _text({"groups": _groups(rules, _BY_LABEL)})
 
 

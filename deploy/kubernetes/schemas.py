@@ -52,7 +52,7 @@ def schema_faults(documents: Sequence[Document], schemas: Schemas) -> Iterator[s
     for document in documents:
         schema = schemas.get((str(document.get("apiVersion")), str(document.get("kind"))))
         errors: Iterable[str] = _core_faults(document) if schema is None else _operator_faults(document, schema)
-        # Most versions report the same errors.
+        # Both versions usually report the same errors.
         yield from dict.fromkeys(f"{name_of(document)}: {error}" for error in errors)
 
 

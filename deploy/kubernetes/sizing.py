@@ -20,7 +20,7 @@ FEEDS: Final = (100_000, 1_000_000, 5_000_000, 20_000_000)
 
 
 def sizing(articles_a_day: int) -> Sizing:
-    """Return what a feed of Chinese articles needs on HBase, with the default settings."""
+    """Return what a feed of Chinese articles needs on HBase, with the default settings. Environment variables apply."""
     config = load_config(None, {})
     feed = Feed(articles_a_day, COPIES, config.judge.window_s, config.lifetime_s)
     plan = store_plan(config, scheme_of(config), feed.in_window, remote=True)

@@ -113,7 +113,7 @@ def _on_path(program: str, ask: str, version: str) -> str | None:
 
 
 def _built(name: str, package: str, flags: str, time: str) -> str:
-    """Return the path of a program that Go builds, if it is not in the cache."""
+    """Return the path of a program in the cache. Go builds it if it is missing."""
 
     def build(folder: Path, modules: Path) -> None:
         sys.stderr.write(f"Building {name} (once, {time}) ...\n")

@@ -117,7 +117,7 @@ def _unpack_shell(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Provide everything that servers and tests need; return the exit code."""
+    """Provide what the servers and, unless told otherwise, most tests need; return the exit code."""
     try:
         _provide_tools(servers_only="--servers-only" in arguments)
         tool = maven()

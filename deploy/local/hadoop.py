@@ -50,7 +50,10 @@ def hbase_client(zookeeper_port: int) -> dict[str, str]:
 
 
 def write_conf(folder: Path, settings: Mapping[str, str], name: str = "hbase-site.xml", *, info: str = "") -> None:
-    """Write a configuration file, and one for the log: warnings, and the INFO messages of the class ``info``."""
+    """Write a configuration file, and one for the log.
+
+    The log has warnings, and the INFO messages of HBase's master and of the class ``info``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     properties = "\n".join(
         f"  <property><name>{escape(setting)}</name><value>{escape(value)}</value></property>"

@@ -115,7 +115,7 @@ def _hbase(hbase: Hbase) -> dict[str, str]:
         "hbase.master.wait.on.regionservers.maxtostart": "1",
         "hbase.master.wait.on.regionservers.timeout": "200",
         "hbase.master.wait.on.regionservers.interval": "100",
-        # Each report has the load of every region, and a hundred regions are usual in tests.
+        # Not more often: each report has the load of every region, and a hundred regions are usual in tests.
         "hbase.regionserver.msginterval": "1000",
         "hbase.regionserver.handler.count": "10",
         "hbase.master.handler.count": "5",

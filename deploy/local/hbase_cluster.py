@@ -12,7 +12,7 @@ from deploy.local.ports import HOST, is_free
 SESSION_MS: Final = 6_000
 """The time without a sign of life after which a region server counts as dead. HBase's default is 90 s."""
 CALL_MS: Final = 5_000
-"""How long master, region servers and gateway wait for a region server that does not answer; by default 60 s.
+"""How long master, region servers and gateway wait for a region server that does not answer. HBase's default is 60 s.
 
 A region server that hangs closes no connection, so every caller waits for this long. So does the master: it assigns
 none of that server's regions until its own call to ``hbase:meta`` has ended.
@@ -94,7 +94,7 @@ class Master(JavaServer):
             "hbase.master.hostname": "localhost",
             "hbase.master.port": str(self.port),
             "hbase.master.info.port": "-1",
-            # The master waits for both region servers, but one is enough.
+            # The master waits up to 5 s for both region servers; then one is enough.
             "hbase.master.wait.on.regionservers.mintostart": "1",
             "hbase.master.wait.on.regionservers.maxtostart": "2",
             "hbase.master.wait.on.regionservers.timeout": "5000",

@@ -33,7 +33,7 @@ def java() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return our environment for a Java program, without variables that change Java's options."""
+    """Return our environment without ``JAVA_TOOL_OPTIONS`` and ``_JAVA_OPTIONS``, which change Java's options."""
     return {name: value for name, value in os.environ.items() if name not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}}
 
 
@@ -46,7 +46,7 @@ def maven() -> str:
 
 
 def install() -> bool:
-    """Install Java and Maven with apt if that is allowed; return whether it succeeded."""
+    """Install Java and Maven if there is apt and we are root; return whether that succeeded."""
     return apt_install(*PACKAGES) or apt_install(*_LATER_PACKAGES)
 
 

@@ -1,4 +1,4 @@
-"""A server that is a Java program: its memory is limited (heap, buffers and code), and it may start faster.
+"""A server that is a Java program: its memory is limited, and it may start faster.
 
 See ``quick.py`` for what makes it start faster.
 """
@@ -28,11 +28,14 @@ class JavaServer(Server):
     """The name of the archive of its classes."""
 
     def program(self) -> list[str]:
-        """Return Java with its options for memory and speed, then the server's own."""
+        """Return Java with its options for memory and speed, then the server's own options and command."""
         return [self.java, *self._memory(), *self._speed(), *self.options(), *self.command()]
 
     def keep_classes(self) -> None:
-        """Save its classes so that quick servers of this kind start faster. It does not answer until they are saved."""
+        """Save the classes of a running ``quick`` server, so that others of its kind start faster.
+
+        The server does not answer until they are saved.
+        """
         if self.quick and self.process is not None and self.alive:
             quick.write(self._archive, self.java, self.process.pid)
 

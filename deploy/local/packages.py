@@ -1,4 +1,4 @@
-"""Finds commands that tests need, and installs their packages if that is allowed."""
+"""Finds commands that tests need, and installs their packages if it is run by root and there is apt."""
 
 import os
 import shutil
@@ -56,5 +56,5 @@ def apt_install(*packages: str) -> bool:
     def works(*arguments: str) -> bool:
         return not subprocess.run([apt, *arguments], env=environment, check=False).returncode  # noqa: S603  # ours
 
-    # Package lists may be missing or outdated, and name packages that no longer exist.
+    # Package lists may be missing, or so old that they name packages that no longer exist.
     return works(*_INSTALL, *packages) or (works("update", "--quiet") and works(*_INSTALL, *packages))

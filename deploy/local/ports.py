@@ -22,8 +22,9 @@ _undrawn: list[int] = []
 def free_ports(count: int) -> list[int]:
     """Return ports on which nothing listens.
 
-    They are drawn at random, so that other processes get different ones. This process gets none of them again before it
-    has tried all others, because a server may need a while to listen on its port. Returns fewer if not enough are free.
+    They are drawn at random, so that other processes hardly ever get the same ones. This process gets none of them
+    again before it has tried all others, because a server may need a while to listen on its port. Returns fewer if not
+    enough are free.
     """
     found: list[int] = []
     for _ in PORTS:

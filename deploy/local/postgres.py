@@ -47,7 +47,7 @@ class Postgres(Server):
     port: int
     password: str
     fsync: bool = False
-    """Whether commits survive a crash of the machine. Otherwise they survive only the server, and tests are faster."""
+    """Whether commits survive a crash of the machine. Otherwise they survive one of the server; tests are faster."""
     name: ClassVar[str] = "PostgreSQL"
 
     @property

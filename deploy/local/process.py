@@ -16,7 +16,7 @@ _KILL_WAIT_S: Final = 20.0
 _STATE: Final = 0
 _STARTED: Final = 19
 _NEVER: Final = -1
-"""The start of a program that had ended before it could be read."""
+"""The start time of a program that had ended before its start time could be read."""
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _BYTES_PER_KIB: Final = 1024
 
@@ -56,7 +56,10 @@ class Process(NamedTuple):
         return 0
 
     def terminate(self, wait_s: float) -> None:
-        """Send SIGTERM, wait for the program to end, and kill it if that takes longer than ``wait_s``."""
+        """Send SIGTERM, wait for the program to end, and kill it if that takes longer than ``wait_s``.
+
+        Raises ``TimeoutError`` as ``kill`` does.
+        """
         if not self._ended_after(signal.SIGTERM, wait_s):
             self.kill()
 

@@ -1,9 +1,9 @@
 """Makes Java start faster: options, and archives of the classes that a start loads.
 
 Java can save the classes that one run has loaded, and later runs load them parsed and linked (class data sharing). The
-archives are next to the jars in the cache, one for each kind of program, written by the first run that can. Java
-ignores an archive that does not match its version or the jars. It archives classes from jars only, and compares class
-paths from the beginning up to the last entry that it took classes from, so folders come last.
+archives are next to the jars in the cache, one for each kind of program and each Java. The first run that can write one
+does so. Java ignores an archive that does not match its version or the jars. It archives classes from jars only, and
+compares class paths from the beginning up to the last entry that it took classes from, so folders come last.
 """
 
 import fcntl
@@ -45,14 +45,17 @@ def archive(jars: Path, kind: str, java: str) -> Path:
 
 
 def use(file: Path, java: str) -> list[str]:
-    """Return Java's options to use the archive, or to be able to write it if there is none yet."""
+    """Return Java's options to use the archive, or if there is none, to be able to write it; [] if Java cannot."""
     if file.exists():
         return [f"-XX:SharedArchiveFile={file}"]
     return ["-XX:+RecordDynamicDumpInfo"] if _can_write(java) else []
 
 
 def use_or_write(file: Path, unfinished: Path | None) -> list[str]:
-    """Return Java's options to use the archive, or to write it to ``unfinished`` when Java ends."""
+    """Return Java's options to write the archive to ``unfinished`` when Java ends; if that is None, to use the archive.
+
+    Returns no options if ``unfinished`` is None and there is no archive.
+    """
     if unfinished:
         return [f"-XX:ArchiveClassesAtExit={unfinished}"]
     return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []

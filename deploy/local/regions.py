@@ -29,7 +29,7 @@ class RegionsFailed(Exception):  # noqa: N818  # as ServerFailed
 
 
 class Region(NamedTuple):
-    """A region: its first key, and the first key after it, which is empty for the last region.
+    """A region. ``start`` is its first key, ``end`` the first key after it, which is empty for the last region.
 
     ``server`` is "host,port,start", or None while no server has the region.
     """
@@ -61,7 +61,7 @@ class _Client(NamedTuple):
 
 
 class Regions(AbstractContextManager["Regions"]):
-    """The client, which starts at the first command, and ends with the ``with`` block or with this process."""
+    """The client, which a command starts if it is not running. It ends with the ``with`` block or with this process."""
 
     def __init__(self, conf: Path, log: Path) -> None:
         self._conf = conf

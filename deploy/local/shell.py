@@ -29,12 +29,15 @@ def command(conf: Path, arguments: Sequence[str]) -> list[str]:
 
 
 def run(conf: Path, script: str) -> str:
-    """Run a script and return its output. Raises ``CalledProcessError``, which has the output too."""
+    """Run a script and return its output.
+
+    Raises ``CalledProcessError``, which has the output too, and the errors of ``command``.
+    """
     return _run(conf, _shell([f"-D{_CLIENT_PAUSE}", "-n"]), script)
 
 
 def make_tables(conf: Path, script: str) -> str:
-    """Run a script that only creates tables, in less than half the time of ``run``."""
+    """Like ``run``, for a script that only creates tables, in less than half the time."""
     return _run(conf, ["--disable-gems", str(_TABLES), _CLIENT_PAUSE], script)
 
 

@@ -90,7 +90,8 @@ class Stack(NamedTuple):
 def up(owner: int | None = None, *, cluster: bool = False) -> Stack:
     """Start the servers that are not running, and create the tables.
 
-    The started servers are killed when ``owner`` ends. Raises ``ServerFailed`` and ``MissingTools``.
+    The started servers are killed when ``owner`` ends. Raises ``ServerFailed``, ``MissingTools``, and
+    ``CalledProcessError`` if Maven fails.
     """
     with _locked():
         stack = _stack(_state(), _CLUSTER if cluster else _SINGLE)
@@ -181,9 +182,10 @@ def _write_state(stack: Stack) -> None:
 
 
 def _stack(state: dict[str, Any], layout: str | None = None, *, running: bool = False) -> Stack:
-    """Return the servers at the ports of the state, or at free ones. With ``running``, none of them can be launched.
+    """Return the servers at the ports of the state, or at free ones.
 
-    With ``running``, neither Java nor jars are needed. Raises ``ServerFailed`` if servers of another layout run.
+    With ``running``, neither Java nor jars are needed, but no server can be launched. Raises ``ServerFailed`` if
+    servers of another layout run.
     """
     program, jars = ("", Path()) if running else (java.java(), fetch.jars())
     # A server that was not launched yet when the state was written has no process there.

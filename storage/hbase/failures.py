@@ -67,7 +67,7 @@ def damage_error(what: str, why: object) -> StoreDamaged:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an exception, such as one of the Thrift library whose message is bytes."""
+    """Return the message of an exception. In exceptions of the Thrift library the message may be bytes."""
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
         return message.decode(errors="replace")

@@ -113,8 +113,8 @@ class Packer:
     def pack(self, options: PackOptions) -> Iterator[PackProgress]:
         """Pack postings that are old enough, merge the sets of each bucket, and delete sets of expired buckets.
 
-        A killed run is resumed if it packed up to the same time. Raises ``StoreRefused`` if the store's buckets have
-        another length, ``StoreDamaged`` with row and qualifier if a cell is damaged.
+        The next run that packs up to the same time resumes a killed one. Raises ``StoreRefused`` if the store's buckets
+        have another length, ``StoreDamaged`` with row and qualifier if a cell is damaged.
         """
         layout = self._layout()
         if layout is None:

@@ -19,7 +19,7 @@ _AGE_MAX_S: Final = 300.0
 """The maximum age of a connection, so that a gateway that is back gets its share of connections again."""
 _SHUN_S: Final = 1.0
 _SHUN_S_MAX: Final = 30.0
-"""How long a gateway is avoided after its first failure, and at most."""
+"""The maximum time for which a gateway is avoided: after its first failure, and after many in a row."""
 
 Connect = Callable[[GatewayAddress, Deadline], GatewayConnection]
 """Opens a connection, or raises ``ConnectionLost``."""

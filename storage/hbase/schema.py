@@ -12,8 +12,8 @@ block encoding, nor MOB, nor splits. So a script for the HBase shell creates the
 the attributes that Thrift shows.
 
 Tables are split into regions when they are created, so that all servers share the writes from the first hour on. The
-key of a posting is ``lane << 4 | number`` and a practically uniform value. So the numbers of postings that an article
-has under each first byte tell where to split the load evenly. Nothing here does I/O.
+key of a posting is the byte ``lane << 4 | number``, followed by a practically uniform value. So the numbers of postings
+that an article has under each first byte tell where to split the load evenly. Nothing here does I/O.
 """
 
 import re
@@ -31,7 +31,7 @@ REGIONS_MAX: Final = 4096
 BLOCK_BYTES: Final = 65_536
 """HBase's default size of a block, before compression. At least one block is read and decoded for a row."""
 POSTINGS_BLOCK_BYTES: Final = 16_384
-"""The block size for fresh postings. A row has few, and in smaller blocks fewer other cells are decoded with them."""
+"""The block size for fresh postings. Most rows have few; smaller blocks have fewer other cells to decode."""
 SET_INLINE_BYTES: Final = 32_768
 """Larger posting sets are MOB cells, which compactions do not rewrite."""
 BODY_INLINE_BYTES: Final = 8_192
@@ -146,7 +146,7 @@ def schema_of(
     ``regions``. With ``seen_ttl_s`` texts are remembered for that many seconds, in a table with as many regions as that
     of articles.
 
-    Raises ``ValueError`` for namespaces and numbers that HBase does not accept.
+    Raises ``ValueError`` for an invalid namespace, time to live or number of regions, and as ``posting_splits`` does.
     """
     article_regions = regions if article_regions is None else article_regions
     if not _NAMESPACE.fullmatch(namespace) or namespace == _RESERVED:
@@ -179,7 +179,7 @@ def schema_of(
 def posting_splits(shares: Sequence[PrefixLoad], regions: int) -> tuple[bytes, ...]:
     """Return the row keys that split postings into this many regions of practically equal load; none without shares.
 
-    Raises ``ValueError`` unless the first bytes are in ascending order.
+    Raises ``ValueError`` unless the first bytes are distinct and in ascending order.
     """
     if [share.first_byte for share in shares] != sorted({share.first_byte for share in shares}):
         raise ValueError("the first bytes of posting keys must be in rising order")

@@ -31,7 +31,7 @@ class SeenTexts:
         return calls.ask(lambda connection: self._table in connection.table_names())
 
     def read(self, calls: Calls, digests: Sequence[bytes]) -> list[SeenTimes | None]:
-        """Read the entries of these texts. Raises ``StoreDamaged``."""
+        """Return the entries of these texts; None for a text without one. Raises ``StoreDamaged``."""
         cells = read_cells(calls, self._table, [(digest, _COLUMN) for digest in digests])
         return [None if cell is None else _decode(digest, cell) for digest, cell in zip(digests, cells, strict=True)]
 

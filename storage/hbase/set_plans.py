@@ -86,7 +86,7 @@ class _PostingSet(NamedTuple):
 def plan_row(key: bytes, columns: Columns, layout: PostingLayout, rules: PackRules) -> RowPlan:
     """Return the plan for packing a row, or a part of one.
 
-    Raises ``StoreDamaged`` with row and qualifier if a cell is damaged; then nothing in the row is changed.
+    Raises ``StoreDamaged`` with row and qualifier if a cell is damaged, so that none of these cells is changed.
     """
     fresh = _fresh_by_bucket(key, columns, layout, rules)
     packed = _sets_by_bucket(key, columns, layout)

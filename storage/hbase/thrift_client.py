@@ -40,7 +40,7 @@ class WrongAnswer(Exception):  # noqa: N818  # it is what was received
 
 
 class GatewaySocket(TSocket):  # type: ignore[misc]  # the library has no types here
-    """A socket whose operations all end at a deadline, with or without TLS."""
+    """A socket whose operations all end by a deadline, with or without TLS."""
 
     def __init__(self, address: GatewayAddress, tls: ssl.SSLContext | None) -> None:
         super().__init__(host=address.host, port=address.port)
