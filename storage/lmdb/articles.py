@@ -4,7 +4,7 @@ Every call works within the caller's transaction.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from storage.lmdb import layout
@@ -46,22 +46,30 @@ class Articles:
 
         A version without a verdict gets its missing body. Sorted versions are faster: each page is found once.
         """
-        known = self._stored_among(transaction, "records", versions)
+        known = self._row_keys(transaction, [version.reference for version in versions])
         new = [version for version in versions if version.reference not in known]
-        settled = self._stored_among(transaction, "verdicts", versions) if known else frozenset()
-        unsettled = [version for version in versions if version.reference not in settled] if settled else versions
-        self._put(transaction, "records", [(version.reference, version.value) for version in new])
-        self._put(transaction, "timeline", [(version.timeline_key, VERSION_KIND) for version in new])
-        expiries = [layout.expiry_key(max(version.record.time_ms, now_ms), version.reference) for version in new]
-        self._put(transaction, "expiry", [(key, VERSION_KIND) for key in sorted(expiries)])
-        bodies = [(version.reference, version.body) for version in unsettled if version.body is not None]
-        self._put(transaction, "bodies", bodies)
-        timeline = transaction.cursor(self._databases["timeline"])
-        return {
-            version.reference: self._stored(transaction, timeline, version.reference)
-            if version.reference in known
-            else StoredVersion(version.record, None, _ends_at(timeline, version.timeline_key))
+        row_keys = known | {
+            version.reference: layout.row_key(max(version.record.time_ms, now_ms), version.reference) for version in new
+        }
+        settled = dict(self._cursor(transaction, "verdicts").getmulti(list(known.values())))
+        bodies = [
+            (row_key, version.body)
             for version in versions
+            if version.body is not None and (row_key := row_keys[version.reference]) not in settled
+        ]
+        self._put(transaction, "records", [(row_keys[version.reference], version.value) for version in new])
+        self._put(transaction, "expiry", [(row_keys[version.reference], VERSION_KIND) for version in new])
+        self._put(transaction, "bodies", bodies)
+        arrivals = [(version.timeline_key, VERSION_KIND) for version in new]
+        places = [
+            (layout.place_key(version.reference), layout.place_of(row_keys[version.reference])) for version in new
+        ]
+        self._put(transaction, "timeline", arrivals + places)
+        timeline = self._cursor(transaction, "timeline")
+        stored = self._find(transaction, known)
+        return stored | {
+            version.reference: StoredVersion(version.record, None, _ends_at(timeline, version.timeline_key))
+            for version in new
         }
 
     def retract(self, transaction: Transaction, tombstones: Sequence[Tombstone], now_ms: int) -> list[Tombstone]:
@@ -69,21 +77,24 @@ class Articles:
         for tombstone in tombstones:
             value = encode_tombstone(tombstone)
             if transaction.put(tombstone.reference, value, overwrite=False, db=self._databases["tombstones"]):
-                expiry = layout.expiry_key(max(tombstone.time_ms, now_ms), tombstone.reference)
+                expiry = layout.row_key(max(tombstone.time_ms, now_ms), tombstone.reference)
                 self._put(transaction, "timeline", [(layout.timeline_key(tombstone.arrival), TOMBSTONE_KIND)])
                 self._put(transaction, "expiry", [(expiry, TOMBSTONE_KIND)])
         return [self._tombstone(transaction, tombstone.reference) for tombstone in tombstones]
 
-    def read(self, transaction: Transaction, references: Iterable[bytes]) -> list[StoredVersion | None]:
+    def read(self, transaction: Transaction, references: Sequence[bytes]) -> list[StoredVersion | None]:
         """Read versions, or None for a missing one."""
-        timeline = transaction.cursor(self._databases["timeline"])
-        return [self._find(transaction, timeline, reference) for reference in references]
+        stored = self._find(transaction, self._row_keys(transaction, references))
+        return [stored.get(reference) for reference in references]
 
     def sketches(self, transaction: Transaction, references: Sequence[bytes]) -> list[bytes]:
         """Read the sketches of versions, empty for a version that has none or is missing."""
-        values = dict(transaction.cursor(self._databases["records"]).getmulti(references))
+        row_keys = self._row_keys(transaction, references)
+        values = dict(self._cursor(transaction, "records").getmulti(list(row_keys.values())))
         return [
-            layout.decode_sketch(reference, values[reference]) if reference in values else b""
+            layout.decode_sketch(reference, values[row_key])
+            if (row_key := row_keys.get(reference, b"")) in values
+            else b""
             for reference in references
         ]
 
@@ -98,43 +109,48 @@ class Articles:
 
     def history(self, transaction: Transaction, id_hash: bytes) -> list[StoredVersion | Tombstone]:
         """Read all versions and tombstones of an id, in order of arrival."""
-        timeline = transaction.cursor(self._databases["timeline"])
+        timeline = self._cursor(transaction, "timeline")
         if not timeline.set_range(id_hash):
             return []
-        entries = []
-        for key, kind in timeline.iternext():
-            if key[:ID_HASH_BYTES] != id_hash:
-                break
-            entries.append((layout.decode_arrival(key).reference, kind))
+        end = layout.timeline_end(id_hash)
+        entries = [
+            (layout.decode_arrival(key).reference, kind)
+            for key, kind in takewhile(lambda entry: entry[0] < end, timeline.iternext())
+        ]
         return [self._article(transaction, reference, kind) for reference, kind in entries]
 
-    def bodies(self, transaction: Transaction, references: Iterable[bytes]) -> list[bytes | None]:
+    def bodies(self, transaction: Transaction, references: Sequence[bytes]) -> list[bytes | None]:
         """Read the packed texts, or None for a missing one."""
-        return [transaction.get(reference, db=self._databases["bodies"]) for reference in references]
+        row_keys = self._row_keys(transaction, references)
+        packed = dict(self._cursor(transaction, "bodies").getmulti(list(row_keys.values())))
+        return [packed.get(row_keys.get(reference, b"")) for reference in references]
 
-    def settle(self, transaction: Transaction, verdicts: Iterable[tuple[bytes, bytes]]) -> list[bool]:
+    def settle(self, transaction: Transaction, verdicts: Sequence[tuple[bytes, bytes]]) -> list[bool]:
         """Write each verdict if its version has none yet; return for each whether it is the effective one now."""
-        records = transaction.cursor(self._databases["records"])
+        row_keys = self._row_keys(transaction, [reference for reference, _ in verdicts])
         database = self._databases["verdicts"]
         return [
-            records.set_key(reference)
+            (row_key := row_keys.get(reference)) is not None
             and (
-                transaction.put(reference, verdict, overwrite=False, db=database)
-                or self._effective_verdict(transaction, reference)[0] == verdict
+                transaction.put(row_key, verdict, overwrite=False, db=database)
+                or self._effective_verdict(transaction, row_key)[0] == verdict
             )
             for reference, verdict in verdicts
         ]
 
-    def release(self, transaction: Transaction, releases: Iterable[Release]) -> list[bytes | None]:
+    def release(self, transaction: Transaction, releases: Sequence[Release]) -> list[bytes | None]:
         """Write each release if its version has a verdict and no release yet; return the effective verdicts."""
-        verdicts = transaction.cursor(self._databases["verdicts"])
+        row_keys = self._row_keys(transaction, [release.reference for release in releases])
+        verdicts = self._cursor(transaction, "verdicts")
         events: list[bytes | None] = []
         for release in releases:
-            is_settled = verdicts.set_key(release.reference)
-            if is_settled:
-                value = layout.encode_release(release)
-                transaction.put(release.reference, value, overwrite=False, db=self._databases["releases"])
-            events.append(self._effective_verdict(transaction, release.reference)[0] if is_settled else None)
+            row_key = row_keys.get(release.reference)
+            if row_key is None or not verdicts.set_key(row_key):
+                events.append(None)
+                continue
+            value = layout.encode_release(release)
+            transaction.put(release.reference, value, overwrite=False, db=self._databases["releases"])
+            events.append(self._effective_verdict(transaction, row_key)[0])
         return events
 
     def sweep(self, transaction: Transaction, before_ms: int, count_max: int) -> tuple[int, list[Record]]:
@@ -144,12 +160,12 @@ class Articles:
         """
         due = []
         for key, kind in islice(transaction.cursor(self._databases["expiry"]).iternext(), max(count_max, 0)):
-            if layout.decode_expiry(key)[0] >= before_ms:
+            if layout.decode_row_key(key)[0] >= before_ms:
                 break
             due.append((key, kind))
         records = []
         for key, kind in due:
-            article = self._forget(transaction, layout.decode_expiry(key)[1], kind)
+            article = self._forget(transaction, key, kind)
             if isinstance(article, Record):
                 records.append(article)
             transaction.delete(key, db=self._databases["expiry"])
@@ -158,50 +174,60 @@ class Articles:
     def newest_ms(self, transaction: Transaction, before_ms: int) -> int | None:
         """Return the latest time in ``expiry`` before ``before_ms``, or None if there is none."""
         cursor = transaction.cursor(self._databases["expiry"])
-        bound = layout.expiry_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
-        return layout.decode_expiry(cursor.key())[0] if _seek_before(cursor, bound) else None
+        bound = layout.row_key(max(before_ms, 0), bytes(REFERENCE_BYTES))
+        return layout.decode_row_key(cursor.key())[0] if _seek_before(cursor, bound) else None
 
     def page(
         self, transaction: Transaction, after: bytes, count_max: int
     ) -> list[tuple[bytes, StoredVersion | Tombstone]]:
         """Read versions and tombstones after this timeline key, each with its own key."""
-        timeline = transaction.cursor(self._databases["timeline"])
+        timeline = self._cursor(transaction, "timeline")
         if not timeline.set_range(after + b"\0" if after else b""):
             return []
-        entries = list(islice(timeline.iternext(), count_max))
+        entries = list(islice((entry for entry in timeline.iternext() if not layout.is_place(entry[0])), count_max))
         return [(key, self._article(transaction, layout.decode_arrival(key).reference, kind)) for key, kind in entries]
 
-    def _stored_among(
-        self, transaction: Transaction, name: DatabaseName, versions: Sequence[EncodedVersion]
-    ) -> frozenset[bytes]:
-        """Return the references of the versions that a database has."""
-        cursor = transaction.cursor(self._databases[name])
-        return frozenset(version.reference for version in versions if cursor.set_key(version.reference))
+    def _cursor(self, transaction: Transaction, name: DatabaseName) -> Cursor:
+        return transaction.cursor(self._databases[name])
 
-    def _put(self, transaction: Transaction, name: DatabaseName, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Write the entries that a database lacks."""
-        transaction.cursor(self._databases[name]).putmulti(entries, overwrite=False)
+    def _put(self, transaction: Transaction, name: DatabaseName, entries: list[tuple[bytes, bytes]]) -> None:
+        """Write the entries that a database lacks, in the order of their keys, so that each page is found once."""
+        self._cursor(transaction, name).putmulti(sorted(entries), overwrite=False)
 
-    def _find(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> StoredVersion | None:
-        value = transaction.get(reference, db=self._databases["records"])
-        if value is None:
-            return None
-        record = layout.decode_record(reference, value)
-        verdict, released_from = self._effective_verdict(transaction, reference)
-        return StoredVersion(record, verdict, _ends_at(timeline, layout.timeline_key(record.arrival)), released_from)
+    def _row_keys(self, transaction: Transaction, references: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the keys of the rows of these versions, by reference. Missing versions are left out."""
+        places = self._cursor(transaction, "timeline").getmulti(
+            [layout.place_key(reference) for reference in references]
+        )
+        row_keys = {(reference := layout.placed_reference(key)): place + reference for key, place in places}
+        if len(row_keys) == len(references):
+            return row_keys
+        # Earlier layouts have no places, and the reference is the key.
+        missing = [reference for reference in references if reference not in row_keys]
+        records = self._cursor(transaction, "records")
+        return row_keys | {reference: reference for reference in missing if records.set_key(reference)}
 
-    def _stored(self, transaction: Transaction, timeline: Cursor, reference: bytes) -> StoredVersion:
-        stored = self._find(transaction, timeline, reference)
-        if stored is None:
-            raise UnreadableError(f"{reference.hex()} has no record")
+    def _find(self, transaction: Transaction, row_keys: Mapping[bytes, bytes]) -> dict[bytes, StoredVersion]:
+        """Read the versions with these row keys, by reference. Raises ``UnreadableError`` if one has no record."""
+        timeline = self._cursor(transaction, "timeline")
+        values = dict(self._cursor(transaction, "records").getmulti(list(row_keys.values())))
+        stored = {}
+        for reference, row_key in row_keys.items():
+            if row_key not in values:
+                raise UnreadableError(f"{reference.hex()} has no record")
+            record = layout.decode_record(reference, values[row_key])
+            verdict, released_from = self._effective_verdict(transaction, row_key)
+            ends_at = _ends_at(timeline, layout.timeline_key(record.arrival))
+            stored[reference] = StoredVersion(record, verdict, ends_at, released_from)
         return stored
 
-    def _effective_verdict(self, transaction: Transaction, reference: bytes) -> tuple[bytes | None, bytes | None]:
+    def _effective_verdict(self, transaction: Transaction, row_key: bytes) -> tuple[bytes | None, bytes | None]:
         """Return the effective verdict and, if it is a release, the reference that it was flagged against."""
+        reference = layout.reference_in(row_key)
         database = self._databases.get("releases")
         value = None if database is None else transaction.get(reference, db=database)
         if value is None:
-            return transaction.get(reference, db=self._databases["verdicts"]), None
+            return transaction.get(row_key, db=self._databases["verdicts"]), None
         release = layout.decode_release(reference, value)
         return release.event, release.released_from
 
@@ -211,17 +237,24 @@ class Articles:
     def _article(self, transaction: Transaction, reference: bytes, kind: bytes) -> StoredVersion | Tombstone:
         if kind == TOMBSTONE_KIND:
             return self._tombstone(transaction, reference)
-        return self._stored(transaction, transaction.cursor(self._databases["timeline"]), reference)
+        (stored,) = self.read(transaction, [reference])
+        if stored is None:
+            raise UnreadableError(f"{reference.hex()} has no record")
+        return stored
 
-    def _forget(self, transaction: Transaction, reference: bytes, kind: bytes) -> Record | Tombstone:
+    def _forget(self, transaction: Transaction, key: bytes, kind: bytes) -> Record | Tombstone:
+        """Delete the article that has this key in ``expiry``."""
+        reference = layout.decode_row_key(key)[1]
         article: Record | Tombstone
         if kind == TOMBSTONE_KIND:
             article = layout.decode_tombstone(reference, transaction.pop(reference, db=self._databases["tombstones"]))
         else:
-            article = layout.decode_record(reference, transaction.pop(reference, db=self._databases["records"]) or b"")
-            transaction.delete(reference, db=self._databases["verdicts"])
+            row_key = self._row_keys(transaction, [reference]).get(reference, key)
+            article = layout.decode_record(reference, transaction.pop(row_key, db=self._databases["records"]) or b"")
+            transaction.delete(row_key, db=self._databases["verdicts"])
+            transaction.delete(row_key, db=self._databases["bodies"])
             transaction.delete(reference, db=self._databases["releases"])
-            transaction.delete(reference, db=self._databases["bodies"])
+            transaction.delete(layout.place_key(reference), db=self._databases["timeline"])
         transaction.delete(layout.timeline_key(article.arrival), db=self._databases["timeline"])
         return article
 
@@ -234,8 +267,11 @@ def _seek_before(cursor: Cursor, bound: bytes) -> bool:
 def _ends_at(timeline: Cursor, timeline_key: bytes) -> Arrival | None:
     """Return the arrival of the id's next version or tombstone after this one, or None if there is none."""
     timeline.set_key(timeline_key)
-    is_followed = timeline.next() and timeline.key().startswith(timeline_key[:ID_HASH_BYTES])
-    return layout.decode_arrival(timeline.key()) if is_followed else None
+    if not timeline.next():
+        return None
+    key = timeline.key()
+    is_followed = key.startswith(timeline_key[:ID_HASH_BYTES]) and not layout.is_place(key)
+    return layout.decode_arrival(key) if is_followed else None
 
 
 class SeenTexts:

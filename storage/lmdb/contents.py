@@ -29,13 +29,11 @@ class Contents:
             "records": self._check_record,
             "tombstones": self._check_tombstone,
             "releases": lambda _, key, value: layout.decode_release(key, value),
-            "timeline": lambda transaction, key, kind: self._check_article(
-                transaction, layout.decode_arrival(key).reference, kind
-            ),
+            "timeline": self._check_timeline,
             "expiry": lambda transaction, key, kind: self._check_article(
-                transaction, layout.decode_expiry(key)[1], kind
+                transaction, layout.decode_row_key(key)[1], kind
             ),
-            "bodies": lambda _, key, value: layout.decode_body(key, value),
+            "bodies": lambda _, key, value: layout.decode_body(layout.reference_in(key), value),
             "seen": lambda _, key, value: _check_seen(key, value),
             "meta": lambda _, key, value: layout.read_planned(value) if key == PLAN_KEY else None,
         }
@@ -64,8 +62,11 @@ class Contents:
                 f"the postings under {key.hex()} have {len(posting)} bytes instead of {expected_bytes}"
             )
 
-    def _check_record(self, transaction: Transaction, reference: bytes, value: bytes) -> None:
+    def _check_record(self, transaction: Transaction, key: bytes, value: bytes) -> None:
+        reference = layout.reference_in(key)
         self._check_arrival(transaction, layout.decode_record(reference, value), VERSION_KIND)
+        if self._row_key(transaction, reference) != key:
+            raise UnreadableError(f"the record of {reference.hex()} is in another place than its timeline says")
 
     def _check_tombstone(self, transaction: Transaction, reference: bytes, value: bytes) -> None:
         self._check_arrival(transaction, layout.decode_tombstone(reference, value), TOMBSTONE_KIND)
@@ -75,13 +76,25 @@ class Contents:
         if transaction.get(key, db=self._databases["timeline"]) != kind:
             raise UnreadableError(f"{article.reference.hex()} has no arrival")
 
+    def _check_timeline(self, transaction: Transaction, key: bytes, value: bytes) -> None:
+        if layout.is_place(key):
+            self._check_article(transaction, layout.placed_reference(key), VERSION_KIND)
+        else:
+            self._check_article(transaction, layout.decode_arrival(key).reference, value)
+
     def _check_article(self, transaction: Transaction, reference: bytes, kind: bytes) -> None:
         """Raise ``UnreadableError`` unless the version or tombstone with this reference is stored."""
         if kind not in (VERSION_KIND, TOMBSTONE_KIND):
             raise UnreadableError(f"{reference.hex()} is neither a version nor a retraction")
         name: DatabaseName = "records" if kind == VERSION_KIND else "tombstones"
-        if transaction.get(reference, db=self._databases[name]) is None:
+        key = self._row_key(transaction, reference) if kind == VERSION_KIND else reference
+        if transaction.get(key, db=self._databases[name]) is None:
             raise UnreadableError(f"{reference.hex()} has no record")
+
+    def _row_key(self, transaction: Transaction, reference: bytes) -> bytes:
+        """Return the key of a version's rows. Earlier layouts have no places, and the reference is the key."""
+        place: bytes | None = transaction.get(layout.place_key(reference), db=self._databases["timeline"])
+        return (place or b"") + reference
 
 
 def _check_seen(digest: bytes, value: bytes) -> None:

@@ -18,13 +18,14 @@ from typing import Any, Final, Self, TypeVar
 import lmdb
 
 from storage.errors import StoreDamaged, StoreFull, StoreRefused, StoreUnavailable, other_layout, read_only
-from storage.layouts import LAYOUTS, layout_needed, raised
 from storage.lmdb.batch import Batch, WorkFailed
 from storage.lmdb.data_file import DAMAGED, DATA_FILE, check_data_file
 from storage.lmdb.failures import code_of, store_error
 from storage.lmdb.layout import (
     ADDED,
+    BY_ARRIVAL,
     DATABASES,
+    KNOWN_LAYOUTS,
     LAYOUT_KEY,
     DatabaseName,
     UnreadableError,
@@ -240,17 +241,16 @@ class Environment:
             self._env.reader_check()
 
     def _make_databases(self, transaction: Transaction) -> _Databases:
-        needed = layout_needed(parts=self._options.parts, banks=self._options.banks)
         if transaction.id() == _FIRST_TRANSACTION:
             databases: _Databases = {
                 name: self._env.open_db(name.encode(), transaction, **flags) for name, flags in DATABASES.items()
             }
-            transaction.put(LAYOUT_KEY, needed, db=databases["meta"])
+            transaction.put(LAYOUT_KEY, BY_ARRIVAL, db=databases["meta"])
             return databases
         meta = self._env.open_db(b"meta", transaction, create=False)
         layout = self._known_layout(meta, transaction)
-        if raised(layout, needed) != layout:
-            transaction.put(LAYOUT_KEY, needed, db=meta)
+        if layout != BY_ARRIVAL:
+            transaction.put(LAYOUT_KEY, BY_ARRIVAL, db=meta)
         return self._open_databases(transaction)
 
     def _find_databases(self) -> _Databases:
@@ -264,8 +264,8 @@ class Environment:
         layout: bytes | None = transaction.get(LAYOUT_KEY, db=meta)
         if layout is None:
             raise StoreRefused(_NOT_OURS.format(path=self.path))
-        if layout not in LAYOUTS:
-            raise other_layout(self.path, layout, LAYOUTS)
+        if layout not in KNOWN_LAYOUTS:
+            raise other_layout(self.path, layout, KNOWN_LAYOUTS)
         return layout
 
     def _open_databases(self, transaction: Transaction | None) -> _Databases:

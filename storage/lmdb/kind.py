@@ -99,8 +99,6 @@ def _open(url: str, arguments: StoreArguments) -> LmdbStore:
         row_postings_max=arguments.row_postings_max or defaults.row_postings_max,
         readonly=arguments.readonly,
         file_mode=arguments.file_mode,
-        parts=arguments.parts,
-        banks=arguments.banks,
     )
     return LmdbStore.open(_directory(url), options, arguments.report)
 

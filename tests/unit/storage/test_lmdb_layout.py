@@ -28,11 +28,24 @@ def test_a_timeline_key_is_id_hash_time_sequence_digest() -> None:
     assert layout.decode_arrival(key) == ARRIVAL
 
 
-def test_an_expiry_key_is_time_and_reference() -> None:
+def test_a_row_key_is_time_and_reference() -> None:
     """40 bytes, and back."""
-    key = layout.expiry_key(0x0102030405060708, REFERENCE)
+    key = layout.row_key(0x0102030405060708, REFERENCE)
     assert key == bytes.fromhex("0102030405060708") + REFERENCE
-    assert layout.decode_expiry(key) == (0x0102030405060708, REFERENCE)
+    assert layout.decode_row_key(key) == (0x0102030405060708, REFERENCE)
+    assert layout.place_of(key) == bytes.fromhex("0102030405060708")
+    assert layout.reference_in(key) == layout.reference_in(REFERENCE) == REFERENCE
+
+
+def test_a_place_is_after_the_arrivals_of_its_id_and_before_the_next_id() -> None:
+    """So that an id's last arrival is found by a step back, and a whole timeline ends there."""
+    key = layout.place_key(REFERENCE)
+    assert key == REFERENCE[:16] + b"\xff" + REFERENCE[16:]
+    assert layout.placed_reference(key) == REFERENCE
+    latest = layout.timeline_key(Arrival((1 << 63) - 1, (1 << 64) - 1, REFERENCE))
+    assert latest < layout.timeline_end(REFERENCE[:16]) < key < REFERENCE[:15] + b"\x10"
+    assert layout.is_place(key)
+    assert not layout.is_place(latest)
 
 
 def test_a_sketch_is_read_without_the_rest_of_its_record() -> None:
@@ -71,25 +84,27 @@ def test_a_store_holds_just_the_databases_and_bytes_that_are_documented(tmp_path
     dumped = store._environment.read(dump)
     store.close()
     arrival = bytes(7) + b"\5" + bytes(7) + b"\6"
+    row_key = bytes(7) + b"\5" + record.reference
     assert dumped == {
         "postings": [
             (b"\x03\x07\x08", record.fingerprint + record.reference + arrival),
             (b"\x10\x09\x0a", record.one_bits + record.reference + arrival),
         ],
-        "records": [(record.reference, msgspec.msgpack.encode(msgspec.structs.astuple(record)[:18]))],
+        "records": [(row_key, msgspec.msgpack.encode(msgspec.structs.astuple(record)[:18]))],
         "tombstones": [(tombstone.reference, msgspec.msgpack.encode(msgspec.structs.astuple(tombstone)[:5]))],
-        "verdicts": [(record.reference, b"flagged")],
+        "verdicts": [(row_key, b"flagged")],
         "releases": [(record.reference, REFERENCE + b"kept")],
         "timeline": sorted(
             [
                 (record.id_hash + arrival + record.reference[16:], b"v"),
+                (record.id_hash + b"\xff" + record.reference[16:], bytes(7) + b"\5"),
                 (tombstone.id_hash + bytes(7) + b"\x09" + bytes(7) + b"\1" + tombstone.reference[16:], b"t"),
             ]
         ),
-        "expiry": [(bytes(7) + b"\5" + record.reference, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
+        "expiry": [(row_key, b"v"), (bytes(7) + b"\x09" + tombstone.reference, b"t")],
         "seen": [(record.text_digest, b"".join(number.to_bytes(8, "big") for number in (WRITTEN_MS, 1, 2, 3, 4)))],
-        "bodies": [(record.reference, pack_body("The ferry came in at dawn."))],
-        "meta": [(b"code_bytes", b"8"), (b"layout", b"1"), (b"settings", b"settings")],
+        "bodies": [(row_key, pack_body("The ferry came in at dawn."))],
+        "meta": [(b"code_bytes", b"8"), (b"layout", b"4"), (b"settings", b"settings")],
     }
 
 

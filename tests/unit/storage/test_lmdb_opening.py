@@ -56,7 +56,7 @@ NOT_STORES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: make_lmdb(path, {None: {b"meta": b""}}),
         "that is not a dupwatch store",
     ),
-    "another layout": (other_layout, "has layout 999; this program supports only layouts 1, 2 and 3"),
+    "another layout": (other_layout, "has layout 999; this program supports only layouts 1, 2, 3 and 4"),
 }
 
 
@@ -242,27 +242,3 @@ def test_opening_is_tried_again_where_another_process_makes_the_file_grow(
     store = LmdbStore.open(tmp_path / "store", SMALL)
     assert store.stats().versions == 0
     store.close()
-
-
-def test_a_store_with_parts_or_banks_says_so(tmp_path: Path) -> None:
-    """From the first opening for writing with them, for ever: programs that do not know of them refuse it."""
-
-    def layout() -> bytes | None:
-        with lmdb.open(str(tmp_path), max_dbs=10, readonly=True) as env, env.begin() as transaction:
-            found: bytes | None = transaction.get(b"layout", db=env.open_db(b"meta", transaction, create=False))
-            return found
-
-    for options, expected in (
-        (SMALL, b"1"),
-        (replace(SMALL, parts=True, readonly=True), b"1"),
-        (replace(SMALL, parts=True), b"2"),
-        (SMALL, b"2"),
-        (replace(SMALL, banks=True, readonly=True), b"2"),
-        (replace(SMALL, banks=True), b"3"),
-        (replace(SMALL, parts=True), b"3"),
-    ):
-        LmdbStore.open(tmp_path, options).close()
-        assert layout() == expected
-    LmdbStore.open(tmp_path / "new", replace(SMALL, parts=True)).close()
-    with lmdb.open(str(tmp_path / "new"), max_dbs=10, readonly=True) as env, env.begin() as transaction:
-        assert transaction.get(b"layout", db=env.open_db(b"meta", transaction, create=False)) == b"2"

@@ -9,10 +9,9 @@ from threading import Event
 import pytest
 
 from storage.errors import StoreFull
-from storage.layouts import LAYOUTS
 from storage.lmdb import LmdbStore
 from storage.lmdb.environment import Transaction
-from storage.lmdb.layout import LAYOUT_KEY
+from storage.lmdb.layout import BY_ARRIVAL, LAYOUT_KEY
 from tests.builders import make_version
 from tests.unit.storage.processes import (
     SMALL,
@@ -136,7 +135,7 @@ def test_the_map_is_not_replaced_under_a_transaction(tmp_path: Path) -> None:
         writer = threads.submit(store.create, batch_of(0, 0, 500))
         assert not wait([writer], timeout=0.3).done
         go_on.set()
-        assert reader.result(60) == LAYOUTS[0]
+        assert reader.result(60) == BY_ARRIVAL
         assert len(writer.result(60)) == 500
     store.close()
 
