@@ -72,7 +72,7 @@ HARM: dict[str, tuple[Callable[[Path], None], str]] = {
     "gone": (gone, "is damaged: data.mdb is missing"),
     "foreign": (foreign, "holds a database that is not a dupwatch store"),
     "a file": (a_file, "is a file, but a store is a directory. Name another path."),
-    "other layout": (other_layout, "has layout 999; this program supports only layouts 1, 2 and 3."),
+    "other layout": (other_layout, "has layout 999; this program supports only layouts 1, 2, 3 and 4."),
 }
 
 
