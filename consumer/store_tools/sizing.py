@@ -59,8 +59,10 @@ A second posting in a row reserves room.
 """
 _KEY_BYTES: Final = 2
 """MessagePack's header of a key in a record."""
-_LIST_KEYS: Final = (48, 40)
-"""Bytes of a key in LMDB's timeline, and in its list of expiring entries."""
+_TIMELINE: Final = ((48, 1), (33, 8))
+"""Bytes of the keys and values in LMDB's timeline for a version: its arrival and its place."""
+_EXPIRY: Final = (40, 1)
+"""Bytes of a key and its value in LMDB's list of expiring entries."""
 _BATCH: Final = 256
 _GENERATIONS: Final = 1.25
 """LMDB never changes a page in place, and reuses replaced pages only after a transaction or two."""
@@ -252,15 +254,18 @@ class Sizing:
     @property
     def _lmdb_bytes(self) -> float:
         """Bytes of the pages in use, and of replaced pages that cannot be reused yet."""
-        entries = [entry_page_bytes(self.record_bytes), entry_page_bytes(self.verdict_bytes)]
-        lists = [entry_page_bytes(1, key_bytes) for key_bytes in _LIST_KEYS]
-        leaves = [
-            self.stored_versions * each for each in (*entries, *lists, *([entries[1]] if self.keep_bodies else []))
-        ]
-        changed = sum(_changed_bytes(size, _BATCH) for size in leaves)
+        appended = [entry_page_bytes(self.record_bytes), entry_page_bytes(self.verdict_bytes), _list_bytes(*_EXPIRY)]
+        timeline = self.stored_versions * sum(_list_bytes(*entry) for entry in _TIMELINE)
+        # A batch appends its records, verdicts and bodies, and changes old pages of timelines and postings only.
+        changed = _changed_bytes(timeline, _BATCH)
         changed += _changed_bytes(self.postings_bytes, _BATCH * (1 - self.feed.copies) * self.plan.postings)
         bodies = self.stored_versions * self.texts.page_bytes if self.keep_bodies else 0
-        return self.stored_versions * sum((*entries, *lists)) + bodies + self.postings_bytes + _GENERATIONS * changed
+        versions = self.stored_versions * sum(appended) + timeline + bodies
+        return versions + self.postings_bytes + _GENERATIONS * changed
+
+
+def _list_bytes(key_bytes: int, value_bytes: int) -> float:
+    return entry_page_bytes(value_bytes, key_bytes)
 
 
 def _changed_bytes(size_bytes: float, touches: float) -> float:

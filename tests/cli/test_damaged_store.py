@@ -160,12 +160,12 @@ def width(store: Path) -> None:
 
 
 def page_of_texts(store: Path) -> None:
-    """Overwrite a page that only a command which shows texts would read, or a run that writes some."""
+    """Overwrite the last page of texts: only a command which shows them would read it, or a run that appends some."""
     data = store / "data.mdb"
     with lmdb.open(str(store), max_dbs=10, readonly=True) as env, env.begin() as transaction:
         bodies = env.open_db(b"bodies", transaction, create=False)
         # A longer one has pages of its own, without a key beside it.
-        text = max((value for _, value in transaction.cursor(bodies) if len(value) < 1_000), key=len)
+        *_, text = (value for _, value in transaction.cursor(bodies) if len(value) < 1_000)
     content = bytearray(data.read_bytes())
     while (at := content.find(text)) >= 0:
         page = at // 4_096 * 4_096
