@@ -199,9 +199,10 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def check_entry(entry: Entry) -> None:
-    """Raise ``BankError`` for invalid Unicode, or for an invalid action, similarity, ``until`` or number of letters.
+    """Raise ``BankError`` for invalid Unicode, for a bank without an action, or for an ``allow`` bank's low similarity.
 
-    Patterns and maximum lengths of the members are not checked. Of a removal, only the Unicode is checked.
+    An item must also have a valid ``until`` and enough letters. Patterns, lengths and ranges of the members are not
+    checked. Of a removal, only the Unicode is checked.
     """
     try:
         encode_entry(entry)
@@ -311,7 +312,7 @@ class Banks:
 
 
 def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` if there are too many banks, or if the entry would change the action of a bank."""
+    """Raise ``BankError`` if a new bank would exceed ``BANKS_MAX``, or if the entry would change a bank's action."""
     before = banks.get(entry.bank)
     if before is None and len(banks) >= BANKS_MAX:
         raise BankError(f"there are already {BANKS_MAX:,} banks; use labels of items to tell texts apart")
@@ -323,7 +324,7 @@ def check_bank(entry: Bank, banks: Mapping[str, Bank]) -> None:
 
 
 def check_item(entry: BankItem, banks: Mapping[str, Bank]) -> None:
-    """Raise ``BankError`` if the item's bank does not exist, or is an ``allow`` bank and the similarity is too low."""
+    """Raise ``BankError`` if the item's bank does not exist, or if its similarity is too low for an ``allow`` bank."""
     bank = banks.get(entry.bank)
     if bank is None:
         raise BankError(

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 from consumer.banks.bank import BankError, Banks, Entry
 
 READ_S: Final = 30.0
-"""Timeout for reading from a log, or for writing to it."""
+"""How long a topic of banks waits for its next message, and for the brokers to accept an entry, in seconds."""
 
 BankLogChange = Callable[[Banks], Sequence[Entry]]
 """Returns the entries to append, given the current banks."""
@@ -27,7 +27,8 @@ class NewEntries(NamedTuple):
 class BankLog(Protocol):
     """A log of entries, for one thread at a time.
 
-    ``read`` and ``change`` raise ``BankError`` if the storage fails, or if the log contradicts itself.
+    ``read`` and ``change`` raise ``BankError`` if the storage fails. ``read`` may return entries that contradict each
+    other; they raise ``BankError`` when they are applied.
     """
 
     def read(self) -> NewEntries:

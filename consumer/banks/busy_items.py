@@ -63,7 +63,7 @@ class CountedItem(NamedTuple):
 
 
 class BankMatchesWithheld(NamedTuple):
-    """The number of bank matches withheld in a committed batch, by the bank of the first denied item."""
+    """The number of bank matches withheld in a committed batch, by the bank of each match's first denied item."""
 
     by_bank: Mapping[str, int]
 

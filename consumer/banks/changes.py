@@ -44,7 +44,7 @@ def replacement(banks: Banks, entry: BankItem) -> BankItem:
 
 
 def stays_confirmed(before: BankItem, after: BankItem, bank: Bank) -> bool:
-    """Return whether an item stays confirmed after a change: with the same text, and no lower similarity.
+    """Return whether a change leaves an item confirmed. It does not if the text changes or the similarity is lowered.
 
     Without this rule, people who are not admins could make a confirmed item match nearly everything.
     """

@@ -8,7 +8,7 @@ probability 1 − (1 − s³)¹²: 0.99 for 0.7, 0.9998 for 0.8. Unrelated texts
 Parts are found by the smallest shingles of the item. The share p of these shingles that the article contains estimates
 how much of the item it contains. The standard error is √(p (1 − p) / 24) for 24 shingles.
 
-Everything here works on arrays: n items and m articles.
+Everything here works on arrays.
 """
 
 import math

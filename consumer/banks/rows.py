@@ -14,7 +14,7 @@ import numpy.typing as npt
 ROW_ITEMS_MAX: Final = 1_000
 """The maximum number of items with the same text, band or shingle that an article is compared with."""
 _RAREST_HITS: Final = 4
-"""The number of an article's rarest shingles that an item must have before all its shingles are counted."""
+"""An item must have this many of an article's rarest shingles before all shingles that they share are counted."""
 _BLOCK_KEYS: Final = 32
 _KEY_BITS: Final = np.uint64(32)
 _BITS_PER_KEY_MAX: Final = 8

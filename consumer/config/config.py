@@ -137,7 +137,7 @@ def bank_faults(banks: BanksSection) -> Iterator[str]:
 
 
 def profile_faults(judge: JudgeSection, fingerprint: FingerprintSection) -> Iterator[str]:
-    """Yield the reason why the profile does not fit the scheme, if there is one."""
+    """Yield the reason why the profile has no effect or does not fit the scheme, if there is one."""
     if judge.profile not in {"posts", "mixed"} or fingerprint.scheme not in SCHEME_NAMES:
         return
     if not judge.verify:

@@ -110,9 +110,9 @@ class ConsoleContext:
     rendering: Rendering
     now_ms: Callable[[], int]
     hooks: Hooks
-    # The consumers' judge settings; None if the configuration lacks them.
+    # The consumers' judge settings, or None if they are unknown.
     judging: JudgeSettings | None = None
-    # The threshold report; None if the consumers measure no similarity.
+    # The threshold report; None if the judge settings are unknown or measure no similarity.
     evaluation: CachedResult[ReviewSnapshot] | None = None
     # None if the configuration names no banks.
     banks: BankAccess | None = None

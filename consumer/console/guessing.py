@@ -27,7 +27,7 @@ SIGN_IN_ACTION: Final = "session.begin"
 def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
     """Count an attempt before the password is compared, and return it for ``end_attempt``.
 
-    Raises ``PageError`` if there were too many failed attempts.
+    Raises ``PageError`` if the name or the address has to wait after too many failed attempts.
     """
     context, now_ms = visit.context, visit.context.now_ms()
     begun, wait_ms = context.database.write(lambda c: attempts.begin(c, _limits(c, visit, name, now_ms), now_ms))
@@ -47,7 +47,8 @@ def begin_attempt(visit: Visit, name: str) -> list[PendingAttempt]:
 def end_attempt(connection: Connection, begun: Sequence[PendingAttempt]) -> None:
     """Stop counting an attempt whose password was right.
 
-    Earlier failures still count, so that nobody can reset the count by signing in to their own account between guesses.
+    Earlier failures from the address still count, so that nobody can reset its count by signing in to their own account
+    between guesses.
     """
     for attempt in begun:
         attempts.take_back(connection, attempt)

@@ -100,7 +100,7 @@ def _release(
     attribution: Attribution,
     record_or_obstacle: RawRecord | ReturnObstacle | None,
 ) -> VerdictEvent:
-    """Release a version, send the event if the sink is topics, and return the event."""
+    """Release a version, send the event if the sink writes to topics, and return the event."""
     reference = flagged.reference
     with opened_store(config) as opened:
         # A newer version may have arrived while the command waited for confirmation.

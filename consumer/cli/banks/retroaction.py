@@ -66,7 +66,7 @@ def release_allowed(config: Config, items: Banks, by: str, reason: str | None, *
 
 
 def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_log: AuditLog | None) -> ReleasedFlags:
-    """Release flags, and record each new release in the audit log; after an error, with an unknown outcome for all."""
+    """Release flags, and record each new release in the audit log. If an error is raised, record all as unknown."""
     fresh = [flag.stored.record.id for flag in flags if not flag.is_released]
     try:
         done = releases.release(flags)
@@ -79,7 +79,7 @@ def _release_flags(releases: BankReleases, flags: Sequence[AllowedFlag], audit_l
 
 
 def send_denied(config: Config, items: Banks, target: str, *, yes: bool) -> None:
-    """Send an event for each version in force and each of these items that it repeats and its verdict does not name.
+    """Send an event for each of these items that a version in force repeats but its verdict does not name.
 
     Versions without a verdict are left out. The events are written to standard output, too.
     """
@@ -125,7 +125,7 @@ def _report_when_stopped(counts: ScanCounts, so_far: Callable[[], str]) -> Itera
 
 @dataclass(slots=True)
 class _Preview:
-    """The number of releases to make or events to send, and the ids of the articles of the first ones.
+    """The number of releases to make or events to send, and the article ids of the first few.
 
     ``already_released`` counts the articles that an earlier run released.
     """

@@ -37,7 +37,7 @@ def show_counts(counts: ScanCounts) -> None:
 
 
 def show_limited(articles: int) -> None:
-    """Print how many articles were compared with only some items or repeat more items than are named, if any."""
+    """Print how many articles, if any, were compared with only some items or repeat more items than are named."""
     if articles:
         render.console(stderr=True).print(
             f"Compared with only some of the items, or repeating more items than the ten that are named: {articles:,}."

@@ -129,7 +129,7 @@ def _figures(
 
 
 def _reported_sentences(figures: ReviewFigures, reported: ReportedCopies) -> str:
-    """Return sentences on the copies that people reported as missed, and how many of them each threshold reaches."""
+    """Return sentences on copies reported as missed, and how many the configured and advised thresholds reach."""
     advised = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
     reached = "; ".join(f"{threshold:g} or more: {reported.reached(threshold):,}" for threshold in sorted(advised))
     count = len(reported.similarities)

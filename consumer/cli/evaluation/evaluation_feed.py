@@ -33,7 +33,7 @@ def lines_of(path: Path) -> Iterator[PairsLine]:
 
 
 def articles_of(feed: str, config: Config, bad_records: Counter[str]) -> Iterator[list[Article]]:
-    """Yield the articles of a feed in batches, with a progress bar. Count bad records by reason in ``bad_records``."""
+    """Yield the articles and retractions of a feed in batches, with a progress bar. Count bad records by reason."""
     decode = file_decoder(config)
     console = render.console(stderr=True)
     with closing(feed_file(config, feed)) as source:

@@ -99,8 +99,9 @@ def check_measuring(sample: str | None, seconds: float) -> None:
 def _kind(config: Config, store: str | None) -> tuple[StoreKind, str]:
     """Return the kind and the URL of the named store, or else of the configured one.
 
-    LMDB replaces a configured store that ends with its run. Raises ``ConfigError`` if ``store`` names such a store, or
-    no store at all.
+    If ``store`` names only a kind, the URL is that of a configured store of this kind, or else an example. LMDB
+    replaces a configured store that ends with its run. Raises ``ConfigError`` if ``store`` names such a store, or no
+    store at all.
     """
     if store in _KINDS:
         kind = _KINDS[store]

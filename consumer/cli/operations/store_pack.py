@@ -85,7 +85,7 @@ def unpack(
 
 
 def share_before(key: bytes | None, shares: Sequence[PrefixLoad]) -> float:
-    """Return the share of all postings before a key, as a measure of progress; 1 if the key is None, at the end."""
+    """Return the share of all postings before a key, as a measure of progress. None means the end, and returns 1."""
     total = sum(share.postings for share in shares)
     if key is None or not total:
         return 1.0

@@ -188,7 +188,7 @@ def _held_partitions(consumer: ConsumerStatus) -> list[str]:
 
 
 def _stages(times: Sequence[StageTime], consumers: int, width: int) -> Table:
-    """Return the shares of a consumer's time; with several workers, fingerprints may take more than 100 %."""
+    """Return a table of each stage's share of a consumer's time. Several workers can take more than 100 %."""
     rows = [(plain(time.stage), f"{time.busy / consumers:.1%}", milliseconds(time.mean_s)) for time in times]
     taken = table_width(("stage", "", "mean"), rows) + _GAP_CELLS
     bar_chars = min(max(width - taken, _BAR_CHARS_MIN), _BAR_CHARS)
@@ -279,7 +279,10 @@ def fitting_columns(
 def stacked_lines(
     names: Sequence[str], consumers: Sequence[ConsumerRow], importance: Sequence[str], width: int
 ) -> list[Text]:
-    """Return two lines per consumer, name and state above the figures, and a last line that names hidden columns."""
+    """Return a header, and two lines per consumer: name and state above the figures.
+
+    If columns are hidden, a last line names them.
+    """
     rows = [consumer.figures for consumer in consumers]
     shown = fitting_columns(names, rows, importance, width - len(_INDENT))
     widths = _widths(names, rows)

@@ -49,7 +49,7 @@ def _item(setting: Setting) -> str:
 
 
 def _values(field: FieldInfo) -> Iterator[str]:
-    """Yield the default of a setting, and the other values that it accepts."""
+    """Yield the default of a setting, its other choices, and its minimum and maximum."""
     default = field.get_default(call_default_factory=True)
     yield "unset" if default is None else _json_text(default)
     kinds = list(_kinds(field.annotation, field.metadata))

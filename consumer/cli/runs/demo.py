@@ -97,7 +97,7 @@ class _Reminder:
             self._print()
 
     def announce_end(self) -> None:
-        """Print on the first call that the demo remains open.
+        """On the first call, print that the demo remains open.
 
         Later calls follow batches from other clients. They print the address if flags were printed in between.
         """

@@ -65,7 +65,7 @@ class DemoFeed:
         self._report_if_finished()
 
     def close(self) -> None:
-        """Stop sending and end the thread. Raises the error that ended it early, if any."""
+        """Stop sending, and wait a while for the thread to end. Raises the error that ended it early, if any."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(_JOIN_S)
