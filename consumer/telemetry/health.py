@@ -35,7 +35,7 @@ class HangingThread(NamedTuple):
 
 
 class HangLog:
-    """A log of hanging threads with their stacks, once per hang, although probes come every few seconds."""
+    """A log of hanging threads with their stacks. It has each hang once, although probes come every few seconds."""
 
     def __init__(self, hanging: Callable[[], Sequence[HangingThread]]) -> None:
         self._hanging = hanging

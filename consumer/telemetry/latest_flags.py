@@ -1,7 +1,7 @@
 """The latest flags of a run with both stored articles, and the texts that came back most often.
 
 The run only notes its verdicts. A separate thread reads the store on request, at most five times a second. A request
-waits up to a second for this thread; the run never waits. Several threads may use any store.
+waits up to a second for this thread; the run never waits. Stores are thread-safe.
 """
 
 import logging

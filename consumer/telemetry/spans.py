@@ -186,7 +186,7 @@ class RequestSpans:
 
 
 class Tracing:
-    """The tracing of a run. Separate threads send the spans, so a run never waits for a collector.
+    """The tracing of a run. Separate threads send the spans, so only ``close`` waits for a collector.
 
     ``spans`` listens to the run, ``requests`` to the service. OpenTelemetry's own variables (``OTEL_...``) set
     sampling, resource, headers, certificates, limits and timeouts.

@@ -21,8 +21,8 @@ ANSWER_S_MAX: Final = 4.0
 class StoreProbe:
     """A context manager that probes the store from a thread of its own.
 
-    ``open_store`` opens the store; a remote store on a connection of its own, with a deadline of ``ANSWER_S_MAX``. The
-    probe reports each answer and each failure.
+    ``open_store`` opens the store. A remote store needs a connection of its own, with a deadline of ``ANSWER_S_MAX``.
+    The probe reports each answer and each failure.
     """
 
     def __init__(

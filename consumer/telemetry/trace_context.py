@@ -65,7 +65,7 @@ def parse(parent: bytes, state: bytes) -> TraceContext | None:
 
 
 def _values(headers: Sequence[Header]) -> tuple[bytes, bytes] | None:
-    """Return both headers of a message, or None unless it has exactly one traceparent (section 3.2)."""
+    """Return both headers of a message; None if it has no traceparent, or several (section 3.2)."""
     parents = [value for name, value in headers if name == TRACEPARENT and value is not None]
     if len(parents) != 1:
         return None

@@ -265,7 +265,7 @@ def _rising(values: Sequence[int]) -> list[int]:
 
 
 def _exact(pair: TextPair, gap: _Range) -> list[_Block]:
-    """Return the longest common subsequence of a gap, as blocks of one token."""
+    """Return a longest common subsequence of a gap, as blocks of one token."""
     a, b = pair.a[gap.a0 : gap.a1], pair.b[gap.b0 : gap.b1]
     if not a or not b:
         return []

@@ -1,4 +1,4 @@
-"""Finds the passages of a text that occur word for word anywhere in another.
+"""Finds the passages of a text that repeat another text word for word, in one piece or several.
 
 Runs of ``RUN_CHARS`` characters are looked up by hash. Common runs that touch or overlap are joined into a passage,
 even if they are apart in the other text. Time and memory grow linearly with the length of the texts. ``diff`` aligns

@@ -69,7 +69,7 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def localised(naive: datetime, zone: tzinfo) -> datetime | None:
-    """Return a local time in its zone, or None if clocks skip or repeat it, so that it names no single moment."""
+    """Return a local time in this zone, or None if clocks skip or repeat it, so that it names no single moment."""
     moment = naive.replace(tzinfo=zone)
     return moment if moment.utcoffset() == moment.replace(fold=1).utcoffset() else None
 

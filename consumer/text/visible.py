@@ -25,7 +25,7 @@ def one_line(text: str, chars_max: int) -> str:
 def paragraphs(text: str, chars_max: int) -> str:
     """Return a text of several lines for output: at most ``chars_max`` characters, with ``MARK`` for each unsafe one.
 
-    Line ends, tabs and format characters that scripts need are kept. Every line end becomes a newline.
+    Newlines, tabs and format characters that scripts need are kept. CR and CRLF become newlines.
     """
     shown = cut(text, chars_max).replace("\r\n", "\n").replace("\r", "\n")
     return _shown(shown, _NEEDED_IN_PARAGRAPHS)

@@ -141,7 +141,7 @@ def read_password(path: str, setting: str = "http.password_file") -> str:
 
 
 def is_loopback(address: ListenAddress) -> bool:
-    """Return whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address, or its host name cannot be resolved."""
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except OSError:

@@ -73,7 +73,7 @@ class _LoadedCertificate(NamedTuple):
 
 
 class ServedCertificate:
-    """The certificate of a server, which serves with ``context`` in any number of threads.
+    """The certificate of a server. Any number of threads may serve with ``context``.
 
     One thread has to ``look`` at the files about every second, so that handshakes never wait for the file system. While
     the files cannot be used, for example because only one of them is new, the server keeps its old certificate.

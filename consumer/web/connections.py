@@ -137,7 +137,7 @@ class Connections:
     def note_unread(self, connection: "Connection") -> None:
         """Note that a client reads too slowly.
 
-        If unread answers exceed their limit, closes connections that have been slow for longer.
+        If unread answers exceed their limit, close connections that have been slow for longer.
         """
         self._unread[connection] = None
         while sum(each.unread_bytes for each in self._unread) > self._unread_bytes_max:

@@ -50,7 +50,7 @@ class KnownTokens:
 
     A secret is looked up by its hash in a dictionary. The time of the look-up may depend on the hash, but reveals
     nothing about secrets: nobody can choose a secret so that its hash resembles another. ``report`` gets the
-    occurrences of this module, from any thread. ``clock_s`` is monotonic; ``now`` is the time of day.
+    occurrences of this module, from any thread. ``clock_s`` returns monotonic seconds, ``now`` the time in UTC.
 
     Raises ``ConfigError`` if the file cannot be used at the start.
     """

@@ -59,7 +59,7 @@ class TokenRefusal(NamedTuple):
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A token as it is stored, without its secret. It is valid until just before ``expires_at``.
+    """A token as it is stored, without its secret. It is valid until just before ``expires_at``, unless revoked.
 
     Raises ``ValueError`` for an owner with unprintable characters, a repeated role, or an end that is not after the
     creation.

@@ -32,7 +32,7 @@ Cause = Literal["status", "redirect", "url", "address", "name", "connection", "t
 
 
 class WebhookMessage(NamedTuple):
-    """A message, signed with each of ``secrets``.
+    """A message to sign with each of ``secrets`` and send.
 
     ``message_id`` is the same in every attempt, so that receivers can detect duplicates.
     """

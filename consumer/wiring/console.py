@@ -86,12 +86,12 @@ _UNREADY_PREFIXES: Final = ("database: ", "run: ")
 
 
 class ConsoleResources(NamedTuple):
-    """The open resources of a console. Pages use the store ``reads``; releases use ``writes``, which may take longer.
+    """The open resources of a console.
 
-    ``check_settings`` raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that this
-    process may not write although releases need it, or None. ``banks`` is None if none are configured, and ``cutter``
-    is None if words are not indexed. ``is_demo`` means that the brokers are a mock cluster, which cannot find offsets
-    by time.
+    Pages use the store ``reads``. Releases and rebuilds use ``writes``, which may take longer. ``check_settings``
+    raises ``StoreMismatch`` for a store with other settings. ``unwritable`` returns a path that this process may not
+    write although releases need it, or None. ``banks`` is None if none are configured, and ``cutter`` is None if words
+    are not indexed. ``is_demo`` means that the brokers are a mock cluster, which cannot find offsets by time.
     """
 
     config: Config

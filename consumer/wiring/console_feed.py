@@ -142,7 +142,7 @@ class TopicEventSource(EventSource):
 def source_of(
     config: Config, subscription: TopicSubscription, hooks: Hooks, stopped: Callable[[], bool]
 ) -> TopicEventSource:
-    """Return a topic as a source, which continues at its group's offsets."""
+    """Return a topic as a source. It continues at the offsets of its group, or begins with the earliest record."""
     # Events that were deleted before they were read are only in the store, and must not hold up the others.
     options = SourceOptions(start="earliest", on_gap="continue", revoke_s=config.kafka.revoke_s)
     return TopicEventSource(

@@ -25,7 +25,7 @@ from storage.kinds import kind_of
 log = logging.getLogger("dupwatch")
 
 STORE_S: Final = 5.0
-"""The time limit for each answer of a remote store, except to releases."""
+"""The time limit for each answer of a remote store, except to releases and rebuilds."""
 StoreAccess = Callable[[], Store]
 """Returns a store. Raises ``StoreError`` while the store is not available."""
 
@@ -82,9 +82,9 @@ def unwritable_path(store_part: Callable[[], Path | None], own: Path | None) -> 
 def opened_stores(
     config: Config, hooks: Hooks, store: Store | None, resources: ExitStack
 ) -> tuple[StoreAccess, StoreAccess, Callable[[], Path | None]]:
-    """Return the store for pages, the store for releases, and a function that returns the latter's unwritable path.
+    """Return the store for pages, the store for releases and rebuilds, and the function ``unwritable`` of the latter.
 
-    Both are the same unless the store is remote, because a process can open an embedded store only once.
+    Both stores are the same unless the store is remote, because a process can open an embedded store only once.
     """
     if store is not None:
         return (lambda: store), (lambda: store), (lambda: None)

@@ -45,7 +45,7 @@ class ListeningServer:
         return url_of(self._listening, is_secure=self._tls is not None)
 
     def stop(self) -> None:
-        """Finish current requests, and end. Another thread calls this on a signal."""
+        """Begin to stop: current requests may finish within ``drain_s``. Any thread may call this."""
         self._health.note_stopping()
         self._server.stop()
 

@@ -65,9 +65,9 @@ def send_release(config: Config, event: VerdictEvent, record: RawRecord | None) 
 
 
 class ReleasePlan(NamedTuple):
-    """A flag to undo. ``clean_record`` is the record for the clean feed, or the obstacle to sending one.
+    """A flag to undo.
 
-    It is None if there is no clean feed.
+    ``clean_record`` is the record for the clean feed, or the obstacle to sending one; None if there is no clean feed.
     """
 
     reversal: FlagReversal
@@ -96,7 +96,7 @@ class FlagReleaser:
         events = release_all(self.store, [plan.reversal for plan in plans], self.clock)
         records = {plan.reference: plan.clean_record for plan in plans if isinstance(plan.clean_record, RawRecord)}
         if time.monotonic() - read_at_s > FRESH_S:
-            # Finding the records took long.
+            # Finding the records took a long time.
             current = references_in_force(self.store, list(records))
             records = {reference: record for reference, record in records.items() if reference in current}
         answers = [

@@ -1,4 +1,4 @@
-"""Loads the parts of the HTTP service: words, engine, store, sink, and the run that judges articles in its inbox.
+"""Loads the parts of the HTTP service: lexicon, engine, store, sink, and the run that judges articles in its inbox.
 
 Loading waits for a store that is out of reach.
 """
@@ -247,7 +247,7 @@ class ServiceLoader:
     def _fingerprinting(
         self, config: Config, bound: Binding, lexicon: Lexicon, engine: Engine, known: KnownTexts | None
     ) -> Fingerprinting:
-        """Build the fingerprinting of articles to store: with the engine of checks, unless there are workers."""
+        """Build the fingerprinting of submitted articles: with the engine of checks, unless there are workers."""
         if not config.workers:
             return InlineFingerprinting(engine, self._interruption.while_preparing)
         fingerprinting = components.fingerprinting(config, bound, lexicon, self._interruption, self._hooks, known)
@@ -255,7 +255,7 @@ class ServiceLoader:
         return fingerprinting
 
     def _judging_store(self, config: Config, settings: JudgeSettings, store: Store) -> Store:
-        """Return the store for judging the articles to store.
+        """Return the store for judging submitted articles.
 
         A remote store is opened again without the time limit of checks: a check needs a quick answer, but a batch is
         repeated until it is stored.

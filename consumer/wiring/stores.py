@@ -170,7 +170,7 @@ def completed_config(config: Config, *, answer_s: float | None = None) -> Config
         else:
             return config
     except ValueError:
-        # The stored settings cannot be read, or contradict the configuration, which ``bind`` reports.
+        # The stored settings cannot be read, or contradict the configuration. ``bind`` reports that.
         return config
     if complete != config:
         added = "; ".join(_changes(config, complete))
@@ -186,7 +186,7 @@ def _changes(config: Config, complete: Config) -> Iterator[str]:
 def bind(store: Store, settings: JudgeSettings, config: Config, preferred_secret: Secret | None = None) -> Binding:
     """Bind the store to these settings.
 
-    Raises ``StoreMismatch``, with the differences, if it is bound to other settings.
+    Raises ``StoreMismatch``, with the differences, if it is bound to other settings, or not to the configured secret.
 
     A new store of a keyed scheme gets the configured secret, else ``preferred_secret``, else a random one; a store in
     memory gets the published one instead of a random one. A store without settings is refused if it was made for
@@ -243,7 +243,7 @@ def unstored_binding(config: Config, settings: JudgeSettings) -> Binding:
 
 
 def secret_of_store(config: Config, url: str) -> Secret | None:
-    """Return the secret of the store at ``url``; None if it has none. Raises ``StoreError``."""
+    """Return the secret of the store at ``url``; None if it has none. Raises ``StoreError`` and ``StoreMismatch``."""
     other = config.model_copy(update={"store": config.store.model_copy(update={"url": url})})
     with opened_store(other, readonly=True) as store:
         stored = store.settings()
@@ -272,7 +272,7 @@ def configured_secret(config: Config) -> Secret | None:
 def stored_binding(store: Store, lexicon: Lexicon) -> Binding:
     """Return the binding of the store, for commands that read it.
 
-    Raises ``StoreMismatch`` if the store has no binding, or if another version of dupwatch or other words made it.
+    Raises ``StoreMismatch`` if the store has no binding, or another version of dupwatch or another lexicon made it.
     """
     stored = store.settings()
     if stored is None:

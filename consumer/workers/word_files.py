@@ -1,6 +1,6 @@
 """Loads the user's word files, the tables of jieba, and our tables of characters.
 
-It does not import jieba, which is slow and emits warnings.
+It does not import jieba, because the import is slow and emits warnings.
 """
 
 import hashlib
@@ -134,7 +134,7 @@ def _jieba_table(folder: Path) -> IdfTable:
 
 @cache
 def _names(folder: Path) -> frozenset[str]:
-    """Return the names of places, persons and institutions in jieba's dictionary, by the tag on each line."""
+    """Return the names of places, persons and institutions in jieba's dictionary, known by their tags."""
     lines = (line.split() for line in (folder / _DICTIONARY).read_text(encoding="utf-8").splitlines())
     tags = {word: tag for word, _, tag in lines}
     return frozenset(word for word, tag in tags.items() if tag.startswith(NAME_TAGS) and CUT_WHOLE.fullmatch(word))
@@ -239,7 +239,7 @@ def _frequency(rest: list[str], where: str) -> int | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the number and stripped text of each line that is not blank. Raises ``ValueError`` for other than UTF-8.
+    """Yield the number and stripped text of each line that is not blank. Raises ``ValueError`` if one is not UTF-8.
 
     A byte order mark is ignored.
     """

@@ -19,7 +19,7 @@ ANSWER_S: Final = 10.0
 
 
 def lines_of(notification: Any) -> Iterator[str]:  # noqa: ANN401  # whatever JSON holds
-    """Yield a line for each alert: when it began or ended, what it is, and its runbook.
+    """Yield a line for each alert: when it began or ended, what it is, and its runbook unless it has ended.
 
     Raises ``LookupError``, ``TypeError`` or ``AttributeError`` if this is not a notification of Alertmanager.
     """

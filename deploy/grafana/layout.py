@@ -41,7 +41,7 @@ def dashboard_json(dashboard: Dashboard, runbooks: str = RUNBOOKS) -> dict[str, 
 def _placed(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Yield headings and panels with their positions.
 
-    A heading takes one grid line, and a line of panels as many as its highest panel.
+    A heading takes one grid line, and a line of panels as many as its tallest panel.
     """
     top = 0
     for row in rows:

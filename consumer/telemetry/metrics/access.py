@@ -48,4 +48,4 @@ REACTIONS: Final = (
 CERTIFICATE_REACTIONS: Final = (
     reaction(CERTIFICATE_EXPIRY, CertificateLoaded, lambda loaded: loaded.ends.timestamp()),
 )
-"""A certificate that cannot be loaded is counted among the errors."""
+"""A certificate that cannot be loaded again is counted among the errors, in ``outages``."""

@@ -63,7 +63,7 @@ REACTIONS: Final = (
 
 
 class BatchMetrics:
-    """Measurements of batches, which one thread reports, and of stages, which any thread reports."""
+    """Measurements of batches and stages. Only one thread may report batches; any thread may report stages."""
 
     def __init__(self, instruments: Instruments, now: Clock, limits: ReadLimits) -> None:
         self._now = now

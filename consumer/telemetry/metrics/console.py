@@ -148,7 +148,7 @@ class QueueCounted(NamedTuple):
 
 
 class EventsTaken(NamedTuple):
-    """Events of this kind were read. ``known`` events were stored before, ``other`` events are not stored."""
+    """Events of this kind were read. ``known`` events were stored before; ``other`` events are not stored."""
 
     kind: TakenKind
     events: int

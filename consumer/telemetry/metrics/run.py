@@ -84,7 +84,7 @@ class OwnMemory:
 
 
 class RunMetrics:
-    """The progress of a run's threads."""
+    """The progress of a run's threads, the number of its workers, and its memory."""
 
     def __init__(self, instruments: Instruments, clock: Callable[[], float], workers: int) -> None:
         self._clock = clock

@@ -181,11 +181,11 @@ TALLIED: Final[Mapping[str, Measure]] = {
 
 
 class VerdictMetrics:
-    """Counts of articles, dead letters, and faults of records. One thread reports batches."""
+    """Counts of articles, dead letters, and faults of records. Only one thread may report batches."""
 
     def __init__(self, instruments: Instruments, names: SourceNames) -> None:
         articles = instruments.counter(ARTICLES)
-        # Look up the counters that every batch needs only once.
+        # Every batch needs these counters, so look them up only once.
         self._articles = {outcome: articles.labels(outcome) for outcome in _OUTCOMES}
         self._dead_letters = instruments.counter(DEAD_LETTERS)
         self._names = names
