@@ -79,8 +79,8 @@ class Search:
         """Return the versions near each record.
 
         A record with candidates is read again, because a later version or a retraction may have ended it. Others come
-        from ``created``, as they were stored, or are read if missing there. Raises ``StoreError`` if a record is no
-        longer stored.
+        from ``created``, as they were stored, unless they are missing there or are candidates of another record. Raises
+        ``StoreError`` if a record is no longer stored.
         """
         candidates = self.similar_by_sketch(records, self._all_candidates(records))
         references = {reference for choice in candidates for reference in choice.read}
@@ -102,7 +102,7 @@ class Search:
     def near(
         self, requests: Sequence[tuple[StoredVersion, Sequence[bytes]]], others: Sequence[StoredVersion]
     ) -> list[list[Neighbour]]:
-        """Return, for each version and references, the near ones among the ``others`` with these references."""
+        """Return, for each version and the references with it, the near ones among ``others`` with these references."""
         results = ComparisonBatch(others).compare_all(requests, self.settings)
         self._count(results, len(results))
         return [self._neighbours(result.near) for result in results]
@@ -154,7 +154,7 @@ class Search:
         truncated_keys: Collection[bytes],
         candidates: Sequence[Candidates],
     ) -> None:
-        """Add the rows read for these articles to the tally, each as often as articles have its key."""
+        """Add these articles' candidates to the tally, and the rows read, each as often as articles have its key."""
         tally = self.tally
         keys = list(chain.from_iterable(probe.keys for probe in probes))
         row_bytes = {key: len(row.packed) for key, row in rows.items()}

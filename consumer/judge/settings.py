@@ -184,7 +184,7 @@ class JudgeSettings:
         return b not in self.rule(a).never_with and a not in self.rule(b).never_with
 
     def never_compared(self, source: str) -> frozenset[str]:
-        """Return the sources that this one is never compared with, because its own rule or theirs says so."""
+        """Return the other sources that this one is never compared with, because its own rule or theirs says so."""
         naming = {name for name, rule in self.sources.items() if source in rule.never_with}
         return frozenset(naming.union(self.rule(source).never_with))
 

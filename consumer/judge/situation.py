@@ -48,7 +48,7 @@ class Situation(NamedTuple):
         )
 
     def without_repeats(self, writes: "BatchWrites") -> "Situation":
-        """Return the situation with remarks that do not name versions that become duplicates in this batch."""
+        """Return the situation, without remarks that name a version which becomes a duplicate in this batch."""
         if not self.parts and not self.near.ended:
             return self
         repeats = {each.record.reference for each in (*writes.copies, *writes.duplicates, *writes.claims)}

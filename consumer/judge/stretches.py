@@ -143,11 +143,11 @@ def placements_in(store: Store, versions: Sequence[Version], stretches_max: int)
 def placement_of(
     version: Version, latest: StoredVersion | Tombstone | None, stretches: Sequence[StoredVersion], stretches_max: int
 ) -> DeliveryPlacement:
-    """Return whether a delivery replays a stretch or begins one. Its version has the first reference of its content.
+    """Return whether a delivery replays a stretch or begins one. Its version must have the reference of its content.
 
-    It begins a stretch if its content has ended, no stored stretch has its origin, which must be known, and it arrived
-    later than the ``latest`` version or tombstone of its id. ``stretches`` are the stored stretches of its content. A
-    content without stored stretches begins the first one.
+    ``stretches`` are the stored stretches of its content; without any, it begins the first one. Otherwise it begins a
+    stretch if its content has ended, its origin is known and differs from those of the stretches, it arrived later than
+    the ``latest`` version or tombstone of its id, and the limit allows another stretch.
     """
     if not stretches:
         # Swept since the version was created.

@@ -15,7 +15,10 @@ Settlement = tuple[Record, VerdictEvent]
 
 
 class SettledVerdicts(NamedTuple):
-    """The verdicts written, by reference, and the references of versions that another process settled first."""
+    """The verdicts written, by reference, and the references of the other versions.
+
+    Those were settled or released by another process first, or are no longer stored.
+    """
 
     written: dict[bytes, VerdictEvent]
     lost: Sequence[bytes]
@@ -56,7 +59,7 @@ class VerdictCells:
         return {stored.record.reference: stored for stored in self.store.read(references) if stored is not None}
 
     def verdicts(self, references: Sequence[bytes]) -> dict[bytes, VerdictEvent]:
-        """Return the stored verdicts of these versions, all of which must be settled."""
+        """Return the verdicts of these versions, by reference. All that are still stored must be settled."""
         return {reference: verdict_of(stored) for reference, stored in self.read(references).items()}
 
 

@@ -197,7 +197,7 @@ def open_sink(url: str, opening: SinkArguments) -> OpenedSink:
 
 
 def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
-    """Return the topics of the sink. Raises ``ConfigError`` if ``url`` names more than one prefix."""
+    """Return the topics of the sink. Raises ``ConfigError`` unless ``url`` names one prefix."""
     options = opening.own_options(TopicsOptions)
     return SinkTopics(
         parse_prefix(url).prefix,
@@ -209,7 +209,7 @@ def topics_of(url: str, opening: SinkArguments) -> SinkTopics:
 
 
 def open_banks(url: str, opening: SinkArguments) -> BankTopic:
-    """Open a prefix's topic of banks, without connecting yet. Raises ``ConfigError`` for several prefixes."""
+    """Open a prefix's topic of banks, without connecting. Raises ``ConfigError`` unless ``url`` names one prefix."""
     address = parse_prefix(url)
     topic = SinkTopics(address.prefix).banks_topic
     return BankTopic(address.brokers, topic, opening.own_options(TopicsOptions).clients)

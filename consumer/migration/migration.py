@@ -180,7 +180,7 @@ class Migration:
         return group_offsets(self.old.committed([*watermarks]), watermarks, self.topic_names, self.plan.from_group)
 
     def _begin(self, offsets: Mapping[Partition, int]) -> None:
-        """Set each partition that has not begun to the offset where its window begins."""
+        """Set each partition that has not begun to its first offset at ``begin_ms`` or later."""
         new = offsets.keys() - self._filled.keys()
         if not new:
             return

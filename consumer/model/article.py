@@ -75,7 +75,7 @@ class ExtractionOutcome(StrEnum):
     """The part of a web page that was extracted; the label of a metric.
 
     ``FAST_ARTICLE`` is an article that the extractor *fast* found after *precise* had found nothing, or had skipped
-    the page because of its size. ``WHOLE_TEXT`` is the text of a page on which no article was found.
+    the page because of its size or depth. ``WHOLE_TEXT`` is the text of a page on which no article was found.
     """
 
     ARTICLE = "article"

@@ -35,7 +35,7 @@ class Histogram:
                 self.total += value
 
     def merge(self, other: "Histogram") -> None:
-        """Add the counts of another histogram with the same bounds. No other thread may change it in the meantime."""
+        """Add the counts of a histogram with the same bounds, which no other thread may change in the meantime."""
         with self._lock:
             self._counts = [sum(pair) for pair in zip(self._counts, other._counts, strict=True)]  # noqa: SLF001  # of the same class
             self.total += other.total

@@ -53,8 +53,8 @@ class Hooks:
 class Outage(NamedTuple):
     """A part is unreachable, with a ``reason``, or reachable again, if ``reason`` is None.
 
-    A part may have several reporters; the reporters of the source are the brokers and the schema registry. The part is
-    unreachable while at least one of them says so. A reporter may repeat a report.
+    A part may have several reporters: the brokers and the schema registry, for example, both report on the source. The
+    part is unreachable while at least one of them says so. A reporter may repeat a report.
     """
 
     part: RunPart

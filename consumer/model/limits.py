@@ -38,8 +38,8 @@ class DecodeLimits(msgspec.Struct, frozen=True):
 class ReadLimits(msgspec.Struct, frozen=True):
     """Limits on what a source reads at once.
 
-    ``record_bytes_max`` limits one record without its line end. The other two limit a batch, which always has at least
-    one record.
+    ``record_bytes_max`` limits one record without its line end. The other two limit a batch, but a single record
+    may exceed ``batch_bytes_max``.
     """
 
     record_bytes_max: int = 8 * 1024 * 1024

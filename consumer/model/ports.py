@@ -55,8 +55,8 @@ class Rejection:
 class Source(Protocol):
     """A source of records.
 
-    It delivers each record once in a run, in order. To resume after a batch, a caller needs only the batch's ``end``.
-    Nothing is skipped silently: a record that cannot be read is delivered with a fault.
+    It delivers each record once in a run, in order, unless a batch is abandoned. To resume after a batch, a caller
+    needs only the batch's ``end``. Nothing is skipped silently: a record that cannot be read is delivered with a fault.
     """
 
     def batches(self) -> Iterator[RawBatch]:

@@ -88,7 +88,7 @@ class RawRecord:
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records in the order of the source, or no records if only blank lines were read.
+    """Records in the order of the source. There are none if only blank lines were read, or only offsets have changed.
 
     ``end`` is where the next batch begins. ``last`` is true if the source ends here; sources that cannot know this
     leave it false.

@@ -59,7 +59,7 @@ class FileArrivals:
 class ArchiveArrivals(FileArrivals):
     """The arrivals of earlier articles: their times of publication.
 
-    An article without that time, or with one after the run began, arrives when the run began, and
+    An article without that time, or with one before 1970 or after the run began, arrives when the run began, and
     ``RecordTimeReplaced`` is reported.
     """
 
@@ -100,7 +100,10 @@ class StreamArrivals:
 
 
 class SubmittedArrivals(StreamArrivals):
-    """The arrivals of records that clients send: the time of judging. Retractions are named by the request's key."""
+    """The arrivals of records that clients send: the time of judging.
+
+    Retractions are named by the owner and the key of the request.
+    """
 
     def arrived_at(self, record: RawRecord, article: Article) -> ArrivalTime:
         """Return the current time as ``StreamArrivals`` does, and the owner and key of the request."""

@@ -53,7 +53,10 @@ class BatchCommitted(NamedTuple):
 
 
 class BatchAbandoned(NamedTuple):
-    """A batch was given up. The owner of its partitions or a later run reads it again, unless it came from a stream."""
+    """A batch was given up. The owner of its partitions or a later run reads it again.
+
+    A batch from a stream or from clients is not read again.
+    """
 
 
 class StageStarted(NamedTuple):

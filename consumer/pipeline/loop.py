@@ -5,7 +5,7 @@
 
 A batch is committed after its verdicts and dead letters are flushed. The commit records how far the source was read. If
 the run ends in between, the next run reads and judges the batch again, and gets the same verdicts, byte for byte. Only
-streams cannot be read again.
+streams and the requests of clients cannot be read again.
 """
 
 import logging

@@ -73,7 +73,7 @@ class Database:
     def write_transaction(self) -> Iterator[Connection]:
         """Enter a transaction that writes. It is committed unless the block raises.
 
-        Raises ``DatabaseUnavailable``, or its subclass ``Conflict`` if another transaction holds a lock for too long.
+        Raises ``DatabaseUnavailable``, or its subclass ``Conflict`` after a conflict with another transaction. Only
         ``write`` retries after a ``Conflict``.
         """
         with (

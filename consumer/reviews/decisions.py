@@ -182,7 +182,7 @@ def _flags(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Flag]:
 
 
 def _last_reviews(connection: Connection, flag_ids: Sequence[int]) -> dict[int, _Review]:
-    """Return the review in force of each flag that has one."""
+    """Return each flag's last review that was not undone, if any. A reopened flag still has one."""
     columns = select(
         REVIEWS.c.flag_id,
         REVIEWS.c.review_id,

@@ -100,7 +100,7 @@ def add_note(connection: Connection, flag_id: int, person_id: int, text: str, no
 
 
 def deciders(connection: Connection, flag_ids: Sequence[int]) -> dict[int, Decider]:
-    """Return who decided each flag last. Flags without a decision in force are left out."""
+    """Return who decided each flag last, by flag. Undone decisions do not count; flags without others are left out."""
     found: dict[int, Decider] = {}
     for portion in portions(flag_ids):
         query = (

@@ -58,7 +58,7 @@ class MessageRouting:
             yield from _clean_feed_messages(answer, self.topics.unique_topic)
 
     def match_message(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> OutgoingMessage:
-        """Return the message with the event ``match``: a stored article repeats an item that was added later."""
+        """Return the message with the event ``match``, about a stored article that repeats an item added later."""
         headers = self.side_headers_of(answer, BANK_MATCH, about=f"{mention.bank}/{mention.item}")
         return OutgoingMessage(self.topics.bank_matches_topic, answer.event.verdict.id.encode(), match, headers)
 
@@ -86,7 +86,7 @@ class KafkaSink(OutboxOutput, ReleasingSink):
         self.outbox.send(OutgoingMessage(topic, key.encode(), event, []))
 
     def report_match(self, answer: JudgedRecord, mention: BankMention, match: bytes) -> None:
-        """Send the event ``match``: a stored article repeats an item that was added later."""
+        """Send the event ``match``, about a stored article that repeats an item added later."""
         self.outbox.send(self._messages.match_message(answer, mention, match))
 
     def dead_letters(self) -> TopicDeadLetters:

@@ -57,7 +57,7 @@ class MessageFetcher:
 
     ``handle_error`` is called for errors in place of messages, except the end of a partition and a batch that cannot be
     unpacked. A message or the end of a partition tells ``broker_health`` that a broker has answered. ``rebalances``
-    counts assignments and revocations.
+    counts assignments, revocations and losses of partitions.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """Reads and commits the group's offsets.
 
 Offsets are read when partitions are assigned, and after a transaction whose outcome is unknown. Unless transactions
-commit them, they are committed here: in the background, and synchronously before partitions leave.
+commit them, they are committed here: in the background, and synchronously before partitions leave. The starts that
+``kafka.start = "latest"`` chooses are always committed here.
 """
 
 import logging
@@ -79,8 +80,8 @@ class Commits:
     def commit_now(self, consumer: Consumer, places: Mapping[Partition, CommitPoint]) -> dict[Partition, int]:
         """Commit, wait for the answer, and return the offsets that were committed.
 
-        Without a membership nothing is committed: the brokers would refuse the commit, and fence a static member, which
-        ends its client.
+        Without a membership nothing is committed: the brokers would refuse the commit, and fence a static member. Its
+        client could then no longer be used.
         """
         if not places or member_of(consumer.consumer_group_metadata()) is None:
             return {}

@@ -84,8 +84,8 @@ class KafkaSource(Source):
     def hold(self, end: Offsets, holdings: Mapping[Partition, HoldRequest]) -> None:
         """Hold partitions of the current batch after their last answered record.
 
-        The caller must then abandon the batch. The hold is committed in the background. Raises ``Abandoned`` if the
-        batch was given up.
+        The caller must then abandon the batch. The hold is committed in the background or, with transactions, by a
+        later batch. Raises ``Abandoned`` if the batch was given up.
         """
         self._change(lambda partitions: partitions.hold_poisoned(end, holdings))
 

@@ -67,7 +67,7 @@ class Holds:
             return EMPTY_NOTE
 
     def update(self, consumer: Consumer) -> None:
-        """Pause newly held partitions; log them, and report any change of held or owned partitions."""
+        """Hold blocked partitions, pause and log newly held ones, and report any change of held or owned partitions."""
         with self._handover.changed:
             self._handover.partitions.hold_blocked()
             holds = self._handover.partitions.holds()

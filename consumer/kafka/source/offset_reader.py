@@ -58,7 +58,8 @@ class OffsetReader:
     def read(self, partition: Partition, offset: int) -> TopicRecord | None:
         """Return the record at an offset; None if the partition has no record there.
 
-        Raises ``SourceError`` if the partition cannot be read in time, and ``ConfigError`` for wrong settings.
+        Raises ``SourceError`` if the topic does not exist or the record cannot be read in time, and ``ConfigError`` for
+        wrong settings.
         """
         name = f"kafka://{self._brokers}/{partition[0]}"
         if not self._lock.acquire(timeout=READ_S):

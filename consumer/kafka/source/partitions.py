@@ -61,7 +61,7 @@ class Partitions:
             self._owned[partition] = PartitionProgress.assigned(start)
 
     def deliver(self, messages: Sequence[TopicRecord]) -> None:
-        """Accept records, except those of other partitions, duplicates, and records from before a seek."""
+        """Accept records, except duplicates and those of partitions that are not readable now, as before a seek."""
         for message in messages:
             progress = self._readable_progress(message.partition)
             if progress is None or message.start < progress.position:
