@@ -33,7 +33,7 @@ from consumer.text.visible import MARK, cut
 PORTION: Final = 500
 """Rows per statement; SQLite accepts at most 32,766 values."""
 _TEXT_ROWS_MAX: Final = 10_000
-"""Rows per statement in PostgreSQL, where they are one text."""
+"""Rows per statement in PostgreSQL, which gets all rows of a statement in one text parameter."""
 
 _Item = TypeVar("_Item")
 _LOCK_SPACE: Final = 0x64757077
@@ -52,7 +52,7 @@ def portions(items: Iterable[_Item], size: int = PORTION) -> Iterator[Sequence[_
 
 
 def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insert in the dialect of the connection, which has ``on_conflict_do_...``."""
+    """Return an insert in the dialect of the connection. Unlike a generic insert, it has ``on_conflict_do_...``."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
@@ -67,7 +67,7 @@ def among(connection: Connection, of: ColumnElement[_Item], values: Collection[_
 
 
 def among_parameter(dialect: str, of: ColumnElement[_Item], name: str) -> ColumnElement[bool]:
-    """Return the condition of ``among`` for a parameter, which is a list."""
+    """Return the condition of ``among`` for a parameter whose value is a list."""
     if dialect == "postgresql":
         return of == any_(bindparam(name, type_=postgresql.ARRAY(of.type)))
     return of.in_(bindparam(name, expanding=True))

@@ -134,7 +134,8 @@ def open_after(
 ) -> list[int]:
     """Return the ids of up to ``rows_max`` open entries: first those after a flag, then those from the beginning.
 
-    The flag itself is left out, and so are the flags that people other than the ``seeker`` have open.
+    The flag itself is left out. With a ``seeker``, flags that other people have open are left out, too. If filters need
+    a scan, it ends after ``_READS_MAX`` batches, so there may be more entries.
     """
     scope = _scope(connection, replace(filters, state="open"))
     if scope is None:
@@ -160,7 +161,7 @@ def open_after(
 
 
 def open_before(connection: Connection, filters: Filters, order: Order, flag: FlagRow) -> int | None:
-    """Return the id of the last open entry before a flag, or None if there is none."""
+    """Return the id of the last open entry before a flag, or None if none is found within one batch."""
     scope, row_order = _scope(connection, replace(filters, state="open")), ORDERS[order]
     if scope is None:
         return None
@@ -217,7 +218,7 @@ def count_new(connection: Connection, filters: Filters, after_id: int) -> Count:
 
 
 def flag(connection: Connection, flag_id: int) -> FlagRow | None:
-    """Return the entry with an id, of any kind, or None."""
+    """Return the entry with this id, of any kind, or None."""
     row = connection.execute(_flag_query(), {"flag_id": flag_id}).one_or_none()
     return None if row is None else flag_row(row)
 
@@ -242,13 +243,13 @@ def flags(connection: Connection, flag_ids: Sequence[int]) -> list[FlagRow]:
 
 
 def source_names(connection: Connection, limit: int) -> list[str]:
-    """Return up to ``limit`` names of known sources, in order."""
+    """Return up to ``limit`` names of known sources, sorted."""
     query = select(SOURCES.c.name).where(SOURCES.c.name != "").order_by(SOURCES.c.name).limit(limit)
     return list(connection.execute(query).scalars())
 
 
 def similar_sources(connection: Connection, part: str, limit: int) -> list[str]:
-    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if ``part`` is itself one."""
+    """Return up to ``limit`` names of sources that contain ``part``, ignoring case; none if ``part`` is a source."""
     if not part or source_id(connection, part) is not None:
         return []
     folded = part.casefold()

@@ -52,7 +52,7 @@ class Count(NamedTuple):
     is_exact: bool = True
 
     def cut(self, rows_max: int) -> "Count":
-        """Return this count, or at least ``rows_max`` if it is greater."""
+        """Return this count, or the lower bound ``rows_max`` if the count is greater."""
         return self if self.rows <= rows_max else Count(rows_max, is_exact=False)
 
 

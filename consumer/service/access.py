@@ -1,7 +1,7 @@
-"""Access control: each route has a dependency that names the roles that may use it.
+"""Access control: each route that needs a role has a dependency that names the roles that may use it.
 
-With a token file, a request needs a token (RFC 6750) with one of the roles. Without it, only programs on this machine
-can connect, and they have all roles. ``consumer.web.front`` checks host names for all routes.
+With a token file, a request needs a token (RFC 6750) with one of the roles. Without a token file, only programs on
+this machine can connect, and they have all roles. ``consumer.web.front`` checks host names for all routes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

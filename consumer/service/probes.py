@@ -1,6 +1,6 @@
 """Probes and metrics, which need no store, and none of the threads that answer other requests.
 
-Metrics reveal sources and their volumes, so they need a token, as a consumer's metrics need a password.
+Metrics reveal sources and their volumes, so they need a role, as a consumer's metrics need a password.
 """
 
 from typing import Final

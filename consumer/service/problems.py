@@ -49,7 +49,7 @@ KINDS: Final = (
     TOO_SLOW, NOT_FLAGGED, OTHER_ACTION, TOO_LARGE, MEDIA_TYPE, UNKNOWN_HOST, INVALID_REQUEST, INVALID_ARTICLE,
     HEAD_TOO_LARGE, DEFECT, STARTING, BUSY, STORE, BANKS, NOT_READY, OUTCOME_UNKNOWN, UNCHECKED,
 )  # fmt: skip
-"""All problems, by status."""
+"""All problems, in the order of their statuses."""
 ACCESS_PROBLEMS: Final = (UNAUTHORIZED, FORBIDDEN, UNKNOWN_HOST, UNCHECKED)
 """The problems of every route that needs a role."""
 ARTICLES: Final = "articles"

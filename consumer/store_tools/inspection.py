@@ -35,8 +35,8 @@ class DuplicateLink(NamedTuple):
 def chain(store: Store, start: StoredVersion, links_max: int = CHAIN_MAX) -> list[DuplicateLink]:
     """Follow ``duplicate_of`` from a version, and return at most ``links_max`` links.
 
-    Unless the limit is reached, the last link is the first version whose verdict names no version, or names a version
-    that is not stored.
+    Unless the limit is reached, the last link is the first version that is pending, or whose verdict names no version,
+    or names one that is not stored.
     """
     links: list[DuplicateLink] = []
     here: StoredVersion | None = start
@@ -107,8 +107,8 @@ def verify(store: Store, settings: JudgeSettings) -> Iterator[VerificationReport
 
     A kept version must have all its postings, unless a row was too wide to be read whole. Two near versions may both be
     kept only if one of them is never flagged, a search was cut short, or one was released after the other had been
-    judged. The chain of a duplicate must end at a kept version. Pending versions are correct: their batch may be in
-    progress, or their message was never delivered again.
+    judged. The chain of a duplicate must end at a kept version, or at a flag whose original is no longer stored.
+    Pending versions are correct: their batch may be in progress, or their message was never delivered again.
     """
     findings = VerificationReport()
     everything = store.scan()

@@ -1,4 +1,4 @@
-"""Releases: a person decides that a flagged version does not repeat its original, and it is kept from then on.
+"""Releases: a person decides that a flagged version does not repeat its original. The version is kept from then on.
 
 The version's postings are written before the version becomes kept, so that later articles are flagged against it. A
 crash in between leaves postings of a duplicate, which no article matches. The postings are written again afterwards,
@@ -71,7 +71,7 @@ class FlagReversal(NamedTuple):
 def releasable_version(store: Store, article_id: str, version: str | None = None) -> FlaggedVersion:
     """Read the version of an article to release: the one named in hex, or the latest.
 
-    Raises ``ConfigError`` if the version is not stored, or was never flagged.
+    Raises ``ConfigError`` if the name is invalid, or the version is not stored or was never flagged.
     """
     if version is None:
         found = latest_version(store.history(id_hash(article_id)))
@@ -87,7 +87,7 @@ def releasable_version(store: Store, article_id: str, version: str | None = None
 def releasable_versions(store: Store, names: Sequence[tuple[str, str]]) -> list[FlaggedVersion | ConfigError]:
     """Read versions to release, each by its article's id and its name in hex, in one call of the store.
 
-    Returns an error in place of a version that is not stored, or was never flagged.
+    Returns an error in place of a version that is not stored, was never flagged, or has an invalid name.
     """
     references = [_reference(*name) for name in names]
     distinct = list(dict.fromkeys(each for each in references if isinstance(each, bytes)))

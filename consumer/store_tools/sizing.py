@@ -69,7 +69,7 @@ _GENERATIONS: Final = 1.25
 
 
 class Feed(NamedTuple):
-    """A feed: its articles, the window, and how long they are stored. ``copies`` is the share of flags."""
+    """A feed: its articles, the window, and how long articles are stored. ``copies`` is the share of flags."""
 
     articles_a_day: int
     copies: float

@@ -1,4 +1,4 @@
-"""Answers what texts would repeat if they arrived now. Stores nothing."""
+"""Finds what texts would repeat if they arrived now. Stores nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

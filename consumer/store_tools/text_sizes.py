@@ -78,7 +78,8 @@ class TextSizes:
     """The mean sizes of an article.
 
     ``text_bytes`` is its body in UTF-8, ``packed_bytes`` the body in a store, ``page_bytes`` its size in pages of LMDB.
-    ``record_bytes`` is the record without the keys of its postings. ``sample`` is the number of measured articles, 0 if
+    ``record_bytes`` is the record without the keys of its postings. ``verdict_bytes`` is the verdict of a kept article,
+    ``flag_bytes`` that of a flagged one. ``sample`` is the number of measured articles, 0 if
     the figures are assumed for a language.
     """
 

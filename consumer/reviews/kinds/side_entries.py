@@ -1,6 +1,6 @@
 """Stores queue entries other than flags: near misses, repeats of ended articles, and bank matches.
 
-As with flags, the result does not depend on the order of events or on how often they come.
+As with flags, repeated events change nothing. If events name different originals for a version, the first counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def add_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -
 
 
 def store_bank_matches(connection: Connection, events: Sequence[BankMatchEvent]) -> AddedMatches:
-    """Store bank matches, one entry per version with all its items, and return the new entries and items.
+    """Store bank matches, one entry per version with all its items. Return how many are new, and the new items.
 
     A new item reopens an entry that somebody has decided, because nobody has looked at that item. Events with invalid
     ids, or without items of deny banks, are ignored.
@@ -150,7 +150,7 @@ def _near_miss(pair: NearMiss) -> NewEntry:
 def _ended_before(verdict: Verdict) -> NewEntry | None:
     """Return the entry for the ended article that a verdict repeats.
 
-    Return None if there is none, if it is the version itself, or if an id cannot be stored.
+    Return None if there is none, if it is the version itself, or if the version or an id cannot be stored.
     """
     ended = verdict.ended_before
     if not isinstance(ended, EndedBefore) or verdict.version is None:
@@ -183,7 +183,7 @@ def _entry(
     *,
     truncated: bool,
 ) -> NewEntry:
-    """Return an entry without sources and distance. ``times`` are the times of arrival and of the verdict."""
+    """Return an entry without sources or distance. ``times`` are the times of arrival and of the verdict."""
     return NewEntry(
         kind=kind,
         copy=copy,

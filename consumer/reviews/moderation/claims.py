@@ -1,4 +1,4 @@
-"""Records which flags people have open, and finds the next flag for a person: one that nobody else has open."""
+"""Records which flags people have open, and finds a person's next flag: if possible, one that nobody else has open."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from consumer.reviews.tables import FLAGS, LOOKING, PEOPLE
 OPEN_MS: Final = 300_000
 """How long a flag counts as open unless the person leaves it: long enough to read two long articles."""
 CANDIDATES_MAX: Final = 10
-"""The number of candidates for the next flag. So up to this many people can ask for one at the same moment."""
+"""The maximum number of candidates for the next flag. So this many people can get one at the same moment."""
 ATTEMPTS_MAX: Final = 5
 """After losing this many claims to others, a person gets a flag that somebody else may also have open."""
 _SEEN_AGAIN_MS: Final = 2_000
@@ -46,7 +46,7 @@ _OF_FLAG: Final = (
 
 
 class NextFlag(NamedTuple):
-    """A person's next flag. If ``is_free``, nobody else has it open or gets it as their next flag."""
+    """A person's next flag. If ``is_free``, the person has claimed it, and nobody else had it open."""
 
     flag_id: int
     is_free: bool
@@ -58,7 +58,7 @@ def next_flag(
     """Claim and return the next flag in the state *open*, after ``current`` or else from the beginning.
 
     Return None if there is none. Other flags that the person has open are closed. Flags that others have open are
-    skipped. If others have all such flags open, return the first one without a claim.
+    skipped. If others have all such flags open, or are faster ``ATTEMPTS_MAX`` times, return the first without a claim.
     """
     seeker = Seeker(person_id, now_ms - OPEN_MS)
     for _ in range(ATTEMPTS_MAX):
@@ -82,7 +82,7 @@ def leave(connection: Connection, flag_id: int, person_id: int) -> None:
 
 
 def close(database: Database, flag_id: int, person_id: int, opened_ms: int) -> None:
-    """Record that a person has closed a page of a flag opened at ``opened_ms``. A later opening remains."""
+    """Record that a person has closed the page of a flag that was opened at ``opened_ms``. A later opening remains."""
     own = (LOOKING.c.flag_id == flag_id, LOOKING.c.person_id == person_id, LOOKING.c.at_ms <= opened_ms)
     with database.read_connection() as connection:
         is_open = connection.execute(select(LOOKING.c.flag_id).where(*own)).first() is not None
@@ -105,7 +105,7 @@ class FlagViewer(NamedTuple):
 
 
 def viewers(connection: Connection, flag_id: int) -> list[FlagViewer]:
-    """Return who opened a flag and did not leave it, by name."""
+    """Return the people who opened a flag and have not left it, sorted by name."""
     return [FlagViewer(*row) for row in connection.execute(_OF_FLAG, {"flag_id": flag_id})]
 
 

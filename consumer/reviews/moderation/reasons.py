@@ -39,11 +39,11 @@ class ReasonError(DupwatchError):
 
 
 class ReasonTaken(ReasonError):  # noqa: N818  # named for the reason
-    """Another reason, perhaps a retired one, has this name or one that differs only in case."""
+    """Another reason, perhaps a retired one, has this name, or one with the same ``name_key``."""
 
 
 class ReasonsFull(ReasonError):  # noqa: N818  # named for the list
-    """The list of reasons is full."""
+    """The list of reasons, or of retired reasons, is full."""
 
 
 class ReasonRetired(ReasonError):  # noqa: N818  # named for the reason

@@ -154,7 +154,10 @@ def note_last(connection: Connection, webhook_id: int, last: LastAttempt) -> Non
 
 
 def end_long_waits(connection: Connection, now_ms: int) -> None:
-    """Make deliveries due that would wait longer than any retry, because the clock was ahead when they were stored."""
+    """Make deliveries due, and end pauses of webhooks, if they would last longer than any retry.
+
+    This happens if the clock was ahead when they were stored.
+    """
     acquire_lock(connection, Lock.FLAGS)
     latest_ms = now_ms + _WAIT_MS_MAX
     ahead = (DELIVERIES.c.webhook_id.in_(select(WEBHOOKS.c.webhook_id)), DELIVERIES.c.due_ms > latest_ms)

@@ -35,7 +35,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class FirstFailure:
-    """The delivery of a webhook that has been failing for the longest time, and the result of its last attempt."""
+    """The delivery to a webhook that has failed for longest, and the result of its last attempt."""
 
     since_ms: int
     status: int | None
@@ -66,7 +66,7 @@ class WebhookError(DupwatchError):
 
 
 class WebhookTaken(WebhookError):  # noqa: N818  # named for the webhook
-    """Another webhook has this name, perhaps in another case."""
+    """Another webhook has this name, or one with the same ``name_key``."""
 
 
 class WebhooksFull(WebhookError):  # noqa: N818  # named for the list
@@ -214,7 +214,7 @@ def _columns(settings: WebhookSettings) -> dict[str, str]:
 
 
 def _check_name(connection: Connection, name: str, own_id: int | None = None) -> None:
-    """Raise ``WebhookTaken`` if another webhook has this name."""
+    """Raise ``WebhookTaken`` if another webhook has a name with the same ``name_key``."""
     for webhook_id, taken in connection.execute(select(WEBHOOKS.c.webhook_id, WEBHOOKS.c.name)):
         if webhook_id != own_id and name_key(taken) == name_key(name):
             raise WebhookTaken(f"a webhook named {name} already exists; choose another name")

@@ -177,7 +177,7 @@ def _pair(row: Row[*tuple[Any, ...]]) -> PairReview:
 
 
 class TooManyCombinations(Exception):  # noqa: N818  # named for the pairs; it is not a failure
-    """There are more than ``ROWS_MAX`` combinations of kind, similarity, sampling and decision."""
+    """There are more than ``ROWS_MAX`` combinations of kind, similarity, sampling and state."""
 
     def __init__(self) -> None:
         super().__init__(f"pairs have more than {ROWS_MAX} different combinations")

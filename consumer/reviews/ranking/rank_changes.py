@@ -1,8 +1,8 @@
 """Changes ranks: people set and remove them, and a console stores its configured ranks when it starts.
 
-If a source has few stories, they are updated in the transaction that changes its rank. Otherwise a thread of the
-console updates all stories in portions. ``SOURCE_RANKS.applied_to`` records its progress, so the work continues after
-a restart, and several consoles can share it.
+If a person changes the rank of a source with few flags and copies, its stories are updated in the same transaction.
+After any other change, a thread of the console updates all stories in portions. ``SOURCE_RANKS.applied_to`` records its
+progress, so the work continues after a restart, and several consoles can share it.
 """
 
 from collections.abc import Mapping

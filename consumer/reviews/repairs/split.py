@@ -41,7 +41,7 @@ def split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> 
 
 
 def undo_split(connection: Connection, flag_id: int, person: Person, now_ms: int) -> int:
-    """Move a version back into its former story; return the story that shows it.
+    """Move a version back into the story of its original; return the story that shows it.
 
     Raises ``RepairRefused``, ``gone``, if the flag is unknown or its version is not split off.
     """

@@ -31,7 +31,7 @@ class _Flag(NamedTuple):
 def apply(
     connection: Connection, flag_ids: Sequence[int], now_ms: int, undo_ms: int, *, are_stored: bool = False
 ) -> Mapping[StandingOutcome, int]:
-    """Decide the flags that match standing decisions; return the number of flags by decision.
+    """Decide the open flags that match standing decisions; return the number of flags by decision.
 
     The flags are new, unless ``are_stored`` says that they came earlier and that their sources have just become known.
     Only decisions about pairs of sources apply to stored flags, and only if the flag was judged after the decision was

@@ -117,7 +117,7 @@ class ReopenedFlag(NamedTuple):
 
 
 class StandingRevocation(NamedTuple):
-    """A standing decision that was ended, the flags whose decisions were undone, and the number of other decisions."""
+    """A standing decision that was ended, the flags whose decisions were undone, and the number that remain decided."""
 
     standing: StandingDecision
     reopened: list[ReopenedFlag]
@@ -239,7 +239,7 @@ def _is_in_force(now_ms: int | BindParameter[int]) -> tuple[ColumnElement[bool],
 
 
 def _successors(connection: Connection, empty: Mapping[int, str]) -> dict[int | None, int]:
-    """Return, for each empty story, the story that has taken over all its flags. ``empty`` has roots by story."""
+    """Return, for each empty story, the story that has taken over all its flags. ``empty`` maps stories to roots."""
     found: dict[int | None, int] = {}
     roots = {root_id: story_id for story_id, root_id in empty.items()}
     for portion in portions(roots):

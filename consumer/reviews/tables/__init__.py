@@ -91,8 +91,8 @@ QUEUE_INDEXES: Final = (
 )
 """Filters that may match many rows: a name, the columns that must be equal, and further columns to filter by.
 
-Each filter has one index per order. An index begins with the columns that must be equal. The state, the kind and the
-sort key follow, and then the further columns, so that only the rows of a page itself are read.
+Each filter has one index per order. An index begins with the columns that must be equal. The state, the kind, the sort
+key, the id, the other sort key and the further columns follow, so that only the rows of a page itself are read.
 """
 
 FLAGS: Final = Table(
@@ -241,7 +241,7 @@ REVIEWS: Final = Table(
     CheckConstraint("decision IN ('right', 'wrong', 'skip')", name="decision"),
     Index("ix_reviews_unsent", "final_ms", sqlite_where=UNSENT, postgresql_where=UNSENT),
 )
-"""Decisions of people. Rows are added, and only the columns after ``final_ms`` change."""
+"""Decisions of people, some by standing decisions. Rows are added, and only columns after ``final_ms`` change."""
 
 NOTES: Final = Table(
     "notes",

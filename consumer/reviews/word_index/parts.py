@@ -45,7 +45,7 @@ _PAGES_INSERTED: Final = 100
 
 
 class IndexPart(NamedTuple):
-    """A part: ``flags`` of its ``places`` still hold a flag. A console may have claimed it until ``claimed_ms``."""
+    """A part built from ``places`` flags, of which ``flags`` remain. Its claim, if any, ends at ``claimed_ms``."""
 
     part_id: int
     flags: int

@@ -97,7 +97,7 @@ def end(connection: Connection, claimed: IndexClaim, missing: Collection[int], n
 
 
 def indexed_or_waiting_ids(connection: Connection) -> Numbers:
-    """Return the flags that are indexed or waiting, in ascending order."""
+    """Return the flags that are indexed or waiting, in ascending order. A 0 stands for flags removed from a part."""
     parts = connection.execute(select(SEARCH_PARTS.c.flag_ids).where(SEARCH_PARTS.c.replaced_ms.is_(None))).scalars()
     waiting = connection.execute(select(SEARCH_WAITING.c.flag_id)).scalars()
     found = np.concatenate([NO_NUMBERS, *map(unpack_ids, parts), np.fromiter(waiting, np.int64)])

@@ -20,7 +20,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("reason_id", name=op.f("pk_reasons")),
         sa.UniqueConstraint("name", name=op.f("uq_reasons_name")),
     )
-    # Alembic would copy the table on SQLite, which can add a column together with its foreign key.
+    # On SQLite, Alembic would copy the table, although SQLite can add a column together with its foreign key.
     type_of_id = "INTEGER" if op.get_bind().dialect.name == "sqlite" else "BIGINT"
     foreign_key = f"CONSTRAINT {op.f('fk_reviews_reason_id')} REFERENCES reasons (reason_id)"
     op.execute(f"ALTER TABLE reviews ADD COLUMN reason_id {type_of_id} {foreign_key}")
