@@ -47,8 +47,8 @@ def input_name(source: str) -> str:
 def no_valid_article(source: str, lines: int, first_fault: str) -> SourceError:
     """Return the error for a feed without a valid article. ``first_fault`` includes the number of its line."""
     return SourceError(
-        f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first_fault}). Articles must be "
-        "JSON lines in UTF-8; map other field names with --set source.fields.body=NAME."
+        f"no valid article in {input_name(source)}: {counted(lines, 'line')} failed ({first_fault}). Check "
+        "source.format and source.encoding, and map other field names with --set source.fields.body=NAME."
     )
 
 

@@ -114,19 +114,20 @@ class Connections:
         """Make the protocol of a new connection."""
         return Connection(self, *arguments, **options)
 
-    def enter(self, connection: "Connection") -> None:
+    def enter(self, connection: "Connection") -> bool:
         """Add a new connection. If there are too many, close the least recently used one that is not needed.
 
-        If all others are needed, close the new one.
+        If all others are needed, close the new one and return False.
         """
         if len(self._open) >= self._connections_max:
             self.count_limit("connections_max")
             given_up = next((each for each in self._open if not each.is_needed), connection)
             given_up.abort()
             if given_up is connection:
-                return
+                return False
         self._open[connection] = None
         self._report(ConnectionsChanged(len(self._open)))
+        return True
 
     def note_use(self, connection: "Connection") -> None:
         """Note that a connection was used, so that others are closed before it."""
@@ -191,8 +192,9 @@ class Connection(H11Protocol):
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        self._connections.enter(self)
-        self.begin(transport)
+        self.transport = transport
+        if self._connections.enter(self):
+            self.begin(transport)
 
     @override
     def data_received(self, data: bytes) -> None:

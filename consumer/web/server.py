@@ -54,8 +54,8 @@ class SecureConnection(Connection):
         self.transport = self._raw = transport
         # So that uvicorn closes the connection when the server stops.
         self.connections.add(self)
-        self._connections.enter(self)
-        self._handshake = self.loop.create_task(self._shake_hands(transport))
+        if self._connections.enter(self):
+            self._handshake = self.loop.create_task(self._shake_hands(transport))
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -126,7 +126,7 @@ def listening_socket(listen: str, *, needs_token: bool, setting: str = "service.
     address = parse_address(listen)
     if not needs_token and not is_loopback(address):
         raise ConfigError(
-            f"service.listen = {listen} lets other machines read articles: set service.tokens to a token file, which "
+            f"{setting} = {listen} lets other machines read articles: set service.tokens to a token file, which "
             f"dupwatch tokens add makes, or listen on {HOST}:{address.port}"
         )
     try:

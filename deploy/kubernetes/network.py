@@ -17,7 +17,7 @@ from deploy.kubernetes.manifests import (
 from deploy.kubernetes.program import Settings
 
 _PLACE: Final = re.compile(r"([a-z]+)://(.+)")
-_SCHEME_PORTS: Final = {"http": "80", "https": "443", "postgresql": "5432"}
+_SCHEME_PORTS: Final = {"hbase": "9090", "http": "80", "https": "443", "postgresql": "5432"}
 _NAMES_PORT: Final = 53
 _CONNECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "consumer": ("source.url", "sink.url", "store.url", "registry.url", "tracing.endpoint"),
@@ -48,7 +48,7 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
     for workload in workloads(documents):
         ours = [policy for policy in policies if _applies(policy, workload.namespace, workload.labels, "Egress")]
         for setting in _CONNECTIONS.get(workload.component, ()):
-            for place in _places(_value(settings, setting)):
+            for place in addressed_places(_value(settings, setting)):
                 if not any(_lets_out(policy, place) for policy in ours):
                     yield f"{workload.where} has no egress to {place}, which {setting} names"
                 guarded = _GUARDED.get(setting)
@@ -57,7 +57,7 @@ def network_faults(documents: Sequence[Document], settings: Settings) -> Iterato
         if not any(_port_open(rule, _NAMES_PORT) for policy in ours for rule in policy["spec"].get("egress", ())):
             yield f"{workload.where} has no egress to DNS"
     for policy in policies:
-        if any(namespace_of(policy) == place.namespace for place in _places(_value(settings, "store.url"))):
+        if any(namespace_of(policy) == place.namespace for place in addressed_places(_value(settings, "store.url"))):
             yield from _gateway_faults(policy)
 
 
@@ -68,14 +68,12 @@ def _value(settings: Settings, setting: str) -> str:
     return str(found.get(name, "")) if found.get("enabled", True) else ""
 
 
-def _places(url: str) -> list[Place]:
+def addressed_places(url: str) -> list[Place]:
     """Return the places of the addresses in a URL, or in several URLs separated by commas."""
     found = _PLACE.fullmatch(url)
-    if found is None or found[1] not in {"kafka", "hbase", *_SCHEME_PORTS}:
+    if found is None or found[1] not in {"kafka", *_SCHEME_PORTS}:
         return []
-    parts = [part.rpartition("://")[2].partition("/")[0].rpartition("@")[2] for part in url.split(",")]
-    # In kafka://HOST:PORT/A,B commas separate topics too.
-    addresses = [_address(part, _SCHEME_PORTS.get(found[1], "")) for part in parts if ":" in part or "." in part]
+    addresses = [_address(authority, _SCHEME_PORTS.get(scheme, "")) for scheme, authority in _authorities(url)]
     return sorted(
         {
             Place(service[1] if (service := IN_CLUSTER.fullmatch(host)) is not None else _OUTSIDE, int(port))
@@ -83,6 +81,18 @@ def _places(url: str) -> list[Place]:
             if port.isdigit()
         }
     )
+
+
+def _authorities(url: str) -> Iterator[tuple[str, str]]:
+    """Yield scheme and address of each place in a URL, or in several. Kafka's topics are separated by commas, too."""
+    scheme, in_path = "", False
+    for part in url.split(","):
+        before, is_url, rest = part.rpartition("://")
+        if is_url or not in_path:
+            scheme = before or scheme
+            authority, slash, _ = rest.partition("/")
+            in_path = bool(slash)
+            yield scheme, authority.rpartition("@")[2]
 
 
 def _address(text: str, usual_port: str) -> tuple[str, str]:
@@ -116,9 +126,9 @@ def _lets_in(policy: Document, place: Place, workload: Workload) -> bool:
 
 
 def _gateway_faults(policy: Document) -> Iterator[str]:
-    """Yield a fault for each rule that has no peers, or a peer without a ``podSelector``."""
+    """Yield a fault for each rule that has no peers, or a peer whose ``podSelector`` is missing or empty."""
     for rule in policy["spec"].get("ingress", ()):
-        if not rule.get("from") or not all("podSelector" in peer for peer in rule["from"]):
+        if not rule.get("from") or not all(peer.get("podSelector") for peer in rule["from"]):
             yield f"{name_of(policy)} admits more than dupwatch to the gateway, which has no authentication"
 
 

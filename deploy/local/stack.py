@@ -280,7 +280,7 @@ def main(arguments: Sequence[str]) -> int:
             _print([f"Stopped {', '.join(stopped)}." if stopped else "Nothing was running."])
         else:
             _print("{:<18}{:>9}{:>8}{:>10}  {}".format(*line) for line in (_HEADINGS, *status()))
-    except (ServerFailed, MissingTools) as error:
+    except (ServerFailed, MissingTools, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 SCHEME: Final = "hbase://"
 PORT: Final = 9090
 """The default port of a Thrift gateway."""
+_PORT_MAX: Final = 65_535
 URL_PATTERN: Final = (
     r"hbase://"
     r"(\[[0-9A-Fa-f:.]+\]|[^\s/,:\[\]]+)(:[0-9]{1,5})?"
@@ -98,4 +99,7 @@ def _parse_address(text: str) -> GatewayAddress:
     port = rest.removeprefix(":")
     if not bracket:
         host, _, port = text.partition(":")
-    return GatewayAddress(host, int(port or PORT))
+    number = int(port or PORT)
+    if number > _PORT_MAX:
+        raise ValueError(f"port {number} of the gateway {host} does not exist; ports end at {_PORT_MAX}")
+    return GatewayAddress(host, number)

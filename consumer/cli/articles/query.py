@@ -1,7 +1,7 @@
 """``dupwatch query``: find the stored articles that an article would duplicate, without storing it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -133,27 +133,26 @@ def _answer_lines(text_query: TextQuery, config: Config, source: str) -> None:
 
 def _answers(text_query: TextQuery, config: Config, feed: str, faults: _Faults) -> Iterator[dict[str, object]]:
     decode = file_decoder(config)
-    source = feed_file(config, feed)
-    for batch in source.batches():
-        answers: list[dict[str, object] | None] = []
-        articles: list[Article] = []
-        for record in batch.records:
-            faults.lines += 1
-            try:
-                article = decode(record)
-            except BadRecord as error:
-                answers.append(faults.add(record.line, error.reason, error.detail))
-                continue
-            if article.body is None:
-                answers.append(faults.add(record.line, "retraction", "a retraction has no text"))
-            else:
-                articles.append(article)
-                answers.append(None)
-        found = iter(
-            _answer(article.id, *about) for article, about in zip(articles, text_query.answer(articles), strict=True)
-        )
-        yield from (next(found) if answer is None else answer for answer in answers)
-    show_blank_lines(render.console(stderr=True), source)
+    with closing(feed_file(config, feed)) as source:
+        for batch in source.batches():
+            answers: list[dict[str, object] | None] = []
+            articles: list[Article] = []
+            for record in batch.records:
+                faults.lines += 1
+                try:
+                    article = decode(record)
+                except BadRecord as error:
+                    answers.append(faults.add(record.line, error.reason, error.detail))
+                    continue
+                if article.body is None:
+                    answers.append(faults.add(record.line, "retraction", "a retraction has no text"))
+                else:
+                    articles.append(article)
+                    answers.append(None)
+            answered = zip(articles, text_query.answer(articles), strict=True)
+            found = iter(_answer(article.id, *about) for article, about in answered)
+            yield from (next(found) if answer is None else answer for answer in answers)
+        show_blank_lines(render.console(stderr=True), source)
 
 
 def _answer(article_id: str, record: Record, found: QueryResult, shared: Sequence[SharedPart]) -> dict[str, object]:

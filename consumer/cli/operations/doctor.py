@@ -14,6 +14,7 @@ from consumer.cli.results import results, write_json
 from consumer.doctor.examination import CONFIGURATION, checks_of
 from consumer.doctor.finding import CheckFindings, Status, examine, exit_code, sentence, unchecked, wrong
 from consumer.model.errors import ConfigError
+from consumer.text.counts import counted
 from consumer.text.redaction import redacted
 
 _MARKS: Final[dict[Status, tuple[str, str]]] = {
@@ -105,7 +106,8 @@ def _summary(examined: Sequence[CheckFindings]) -> Text:
     for result in examined:
         for finding in result.findings:
             count[finding.status] += 1
-    counts = f"{count['wrong']} wrong, {count['warning']} warnings, {count['unchecked']} unchecked, {count['ok']} ok"
+    warnings = counted(count["warning"], "warning")
+    counts = f"{count['wrong']} wrong, {warnings}, {count['unchecked']} unchecked, {count['ok']} ok"
     return Text(f"{counts}.", _MARKS["wrong"][1] if count["wrong"] else "bold")
 
 

@@ -117,7 +117,7 @@ def _shares(config: Config) -> list[PrefixLoad]:
         plan = BlockPlan.named(config.judge.plan, scheme.bits)
     except ValueError as error:
         raise ConfigError(f"judge: {error}") from error
-    return posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0)
+    return posting_shares(plan, scheme.sketch.bands if config.judge.lane1 else 0, parts=config.judge.parts)
 
 
 def _packed_table(tally: PackTally) -> Table:

@@ -229,6 +229,13 @@ SHUT_OR_OPEN: Final = [
         GONE,
         "admits more than dupwatch to the gateway",
     ),
+    Break(
+        "NetworkPolicy",
+        "thrift-gateway",
+        "spec.ingress.0.from.0.podSelector",
+        {},
+        "admits more than dupwatch to the gateway",
+    ),
     Break("NetworkPolicy", "thrift-gateway", "spec.ingress.0.from", GONE, "admits more than dupwatch to the gateway"),
     Break("NetworkPolicy", "thrift-gateway", "metadata.namespace", "dupwatch", "has no ingress to the gateway"),
 ]

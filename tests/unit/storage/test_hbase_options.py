@@ -50,3 +50,9 @@ def test_what_names_no_store_is_refused(url: str) -> None:
         ValueError, match=r"is not the URL of an HBase store; write hbase://HOST:PORT\[,HOST:PORT\]/NAMESPACE"
     ):
         parse_place(url)
+
+
+def test_a_port_that_does_not_exist_is_refused() -> None:
+    """With the gateway and the last port that does."""
+    with pytest.raises(ValueError, match="port 65536 of the gateway b does not exist; ports end at 65535"):
+        parse_place("hbase://a:65535,b:65536/feed")
