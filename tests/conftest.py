@@ -87,11 +87,13 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let half of the workers begin with the modules that wait for servers, beside others that compute.
 
     xdist gives every worker an equal part of the list. In the order of files, all of them would wait at the same time,
-    at the end of the run.
+    at the end of the run. Called last, after tests were deselected: with them the parts would be longer than those of
+    xdist, and the first modules of one worker would be the last ones of the worker before it.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
     if workers > 1:
