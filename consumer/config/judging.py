@@ -1,7 +1,7 @@
 """The judge's settings and its scheme, built from the sections that configure them.
 
-Settings have the names of the fields of ``JudgeSettings``, ``Scheme`` and ``SketchLayout``; this module lists only the
-exceptions. Its import raises ``TypeError`` for a field that no option sets.
+Each option has the name of the field of ``JudgeSettings``, ``Scheme`` or ``SketchLayout`` that it sets; this module
+lists only the exceptions. Importing it raises ``TypeError`` if there is a field that no option sets.
 """
 
 from collections.abc import Mapping
@@ -98,7 +98,10 @@ def with_stored_settings(config: Config, stored: JudgeSettings) -> Config:
 
 
 def _source(config: Config, stored: JudgeSettings) -> SourceSection:
-    """Return ``[source]``. How bodies are read comes from the store unless the configuration sets it."""
+    """Return ``[source]``, with the store's values for the options in ``_BODY_OPTIONS`` that are not set explicitly.
+
+    If this version does not know the body form in the store, return the section unchanged.
+    """
     if not stored.extractor:
         # Such a store holds either text, or HTML read by revision 1.
         reads_html = config.source.body_format == "html"

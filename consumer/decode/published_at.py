@@ -22,7 +22,7 @@ _SECOND: Final = timedelta(seconds=1)
 _YEAR_1_S: Final = -62_135_596_800
 _YEAR_10000_S: Final = 253_402_300_800
 _AUTO_S_END: Final = 10_000_000_000
-"""The unit of a number is recognised only for times before this many seconds (20 November 2286)."""
+"""The unit of a number is recognised only for times less than this many seconds from 1970 (until 20 November 2286)."""
 _NUMBER: Final = re.compile(r"[+-]?\d{1,21}(?:\.\d{1,21})?", re.ASCII)
 _CALENDAR: Final = range(1900_01_01, 2200_01_01)
 """Whole numbers that may be dates written as YYYYMMDD."""
@@ -68,8 +68,8 @@ def _of_number(number: float, unit: Unit) -> float | TimeFault:
 def _recognise_unit(number: float) -> Unit | TimeFault:
     """Return the unit of a number if only one is possible, or else the fault.
 
-    Finer units are recognised only for times from 1978 to 2286. Numbers for earlier times could also be later times in
-    the next coarser unit.
+    Finer units are recognised only for times from 1978 to 2286, and equally far before 1970. Numbers for times nearer
+    to 1970 could also be more distant times in the next coarser unit.
     """
     size = abs(number)
     if size < _AUTO_S_END:

@@ -125,12 +125,16 @@ def _replica_findings(name: str, found: ExistingTopic, run_error: type[Fatal]) -
     """Yield at most one finding: on missing leaders, too few replicas in sync for writes, or replicas not in sync."""
     brokers = ", ".join(map(str, found.missing_brokers))
     remedy = (
-        f"Start broker {brokers}, or find out why it lags behind." if brokers else "Start the brokers of its replicas."
+        f"Start these brokers, or find out why they lag behind: {brokers}."
+        if brokers
+        else "Start the brokers of its replicas."
     )
     needed = int(found.settings.get("min.insync.replicas", "1"))
     if found.leaderless:
         numbers = ", ".join(map(str, found.leaderless))
-        yield wrong(run_error, f"{name} has no leader for partition {numbers}: nobody can read or write it.", remedy)
+        yield wrong(
+            run_error, f"{name} has partitions without a leader, which nobody can read or write: {numbers}.", remedy
+        )
     elif found.in_sync_min is not None and found.in_sync_min < needed:
         yield wrong(
             run_error,
@@ -185,8 +189,8 @@ def progress_findings(progress: Sequence[GroupProgress], section: KafkaSection) 
     yield ok(f"The group {section.group} has {counted(lag, 'message')} to read.")
     if uncommitted:
         yield ok(
-            f"It has no committed offset in {counted(len(uncommitted), 'partition')}; there it starts at the "
-            f"{section.start} of {counted(waiting, 'message')}."
+            f"It has no committed offset in {counted(len(uncommitted), 'partition')} with "
+            f"{counted(waiting, 'message')}; there it starts at the {section.start} offset."
         )
     for place in progress:
         if place.committed is not None:
@@ -226,15 +230,15 @@ def _partition_findings(place: GroupProgress, committed: int, section: KafkaSect
 def clock_findings(newest: Sequence[NewestMessage], by_broker: set[str], ahead_ms_max: int) -> Iterator[Finding]:
     """Yield a finding that compares this machine's clock with the clocks that set the times of messages.
 
-    A message from the future of this machine gives a lower bound of the clocks' difference. A message from more than
-    ``CLOCK_DIFFERENCE_MS_MAX`` ago proves nothing: the message may be old, or its clock may be slow. ``by_broker`` has
-    the topics whose times the brokers set.
+    If a message is dated ahead of this machine's clock, the clocks differ by at least that much. A message from more
+    than ``CLOCK_DIFFERENCE_MS_MAX`` ago proves nothing: the message may be old, or its clock may be slow. ``by_broker``
+    has the topics whose times the brokers set.
     """
     agreed = False
     for message in newest:
         ahead_ms = message.time_ms - message.now_ms
         clock_owner = (
-            "the brokers'" if message.topic in by_broker or message.topic == OFFSETS_TOPIC else "its producers'"
+            "the brokers'" if message.topic in by_broker or message.topic == OFFSETS_TOPIC else "the producers'"
         )
         if ahead_ms > CLOCK_DIFFERENCE_MS_MAX:
             found = f"The newest message of {message.topic} is {ahead_ms / MS_PER_S:.0f} s ahead of this machine."

@@ -1,8 +1,8 @@
 """Estimates the reviewers' line: the lowest similarity at which they call two articles copies. Pure functions.
 
 The model: a pair is a copy if its similarity reaches the line, and people make mistakes on both sides, at a different
-rate on each. Because people see the texts and not the estimate of the sketch, the step may be soft: a logistic curve.
-Everything is fitted by maximum likelihood.
+rate on each. Because people see the texts and not the estimate of the sketch, the line may be soft: a logistic curve
+instead of a step. Everything is fitted by maximum likelihood.
 
 The interval contains every line whose log likelihood is within ``LIKELIHOOD_DROP_MAX`` of the best, for any rates and
 softness. For a soft line this is more than a 99 % interval. For a sharp line the usual limit (1.92, from the
@@ -79,8 +79,9 @@ class _Fit(NamedTuple):
 def fit_reviewer_line(similarities: npt.ArrayLike, right: npt.ArrayLike, weights: npt.ArrayLike) -> ReviewerLine:
     """Fit the line. All arguments have one item for each reviewed pair, at least one.
 
-    The weight of a pair is the number of pairs that it represents. Weights do not move the line in estimated
-    similarities. They only show how frequent each similarity is, which moves the line in true similarities.
+    ``right`` says whether a flag was right: whether the reviewers called the pair copies. The weight of a pair is the
+    number of pairs that it represents. Weights do not move the line in estimated similarities. They only show how
+    frequent each similarity is, which moves the line in true similarities.
     """
     values, counts = _group_pairs(np.asarray(similarities, np.float64), np.asarray(right, np.bool_))
     fits = [_fit_step(values, counts), *(_fit_soft(values, counts, softness) for softness in SOFTNESSES)]
@@ -175,9 +176,9 @@ def _fit_soft(values: Values, counts: Values, softness: float) -> _Fit:
     for _ in range(_ROUNDS):
         mistaken_right = (1.0 - copy) * right_below
         mistaken_wrong = copy * wrong_above
-        of_right = mistaken_right / (mistaken_right + copy * (1.0 - wrong_above))
-        of_wrong = mistaken_wrong / (mistaken_wrong + (1.0 - copy) * (1.0 - right_below))
-        below_right, above_wrong = of_right @ right, of_wrong @ wrong
+        mistake_if_right = mistaken_right / (mistaken_right + copy * (1.0 - wrong_above))
+        mistake_if_wrong = mistaken_wrong / (mistaken_wrong + (1.0 - copy) * (1.0 - right_below))
+        below_right, above_wrong = mistake_if_right @ right, mistake_if_wrong @ wrong
         below_wrong, above_right = wrong.sum() - above_wrong, right.sum() - below_right
         right_below = _share(below_right, below_wrong)[:, np.newaxis]
         wrong_above = _share(above_wrong, above_right)[:, np.newaxis]

@@ -95,7 +95,7 @@ def slots_of(form: str, words: Sequence[str], names: Container[str], letters: Le
 
 
 def values_by_slot(slots: Sequence[Slot]) -> dict[str, str]:
-    """Return the value of each slot that occurs once, by a readable name of the slot: ``…会议将于 [ ] 在北京…``."""
+    """Return the value of each slot that occurs once, by a readable name of the slot: ``…议将于 [ ] 在*举…``."""
     counts = Counter((slot.before, slot.after) for slot in slots)
     return {
         f"…{slot.before.replace(_VALUE, '*')} [ ] {slot.after.replace(_VALUE, '*')}…": slot.value

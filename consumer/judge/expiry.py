@@ -13,7 +13,7 @@ HOLD_S: Final = 3_600
 This leaves time to notice that the clock is wrong, correct it, and start again without losing articles.
 """
 SWEEP_FACTOR: Final = 4
-"""After each batch, up to this many times as many articles are deleted, so that a backlog shrinks."""
+"""After each batch, at most this many times its number of articles are deleted, so that a backlog shrinks."""
 _ALL_TIME_MS: Final = 1 << 62
 
 log = logging.getLogger("dupwatch")
@@ -50,9 +50,10 @@ class Expiry:
             self._has_begun = True
 
     def sweep(self, newest_ms: int, arrived: int) -> None:
-        """Delete articles that have left the window, after a batch of ``arrived`` articles with this newest arrival.
+        """Delete articles that have been kept for ``keep_ms``, and forget expired texts. Called after each batch.
 
-        An arrival ahead of the clock counts as the clock's time. Raises the store's errors.
+        ``newest_ms`` is the newest arrival in the batch, ``arrived`` its number of articles. An arrival ahead of the
+        clock counts as the clock's time. Raises the store's errors.
         """
         expiry_ms = min(newest_ms, self._expiry_ms())
         self._judge.sweep(expiry_ms - self.keep_ms, SWEEP_FACTOR * arrived)

@@ -27,10 +27,10 @@ So it leaves the window at most that much earlier.
 
 
 def drop_spare_keys(versions: Sequence[Version], uncompared: Collection[bytes], search: Search) -> list[Version]:
-    """Return these versions, without the keys of those that enough others stand in for. Their ids must differ.
+    """Return these versions, without the keys of those that enough others stand in for.
 
-    Only versions whose references are in ``uncompared`` may lose their keys: the old store could not compare them with
-    all texts that are equal now. Raises the store's errors.
+    No two of these versions may have the same id. Only versions whose references are in ``uncompared`` may lose their
+    keys: the old store could not compare them with all texts that are equal now. Raises the store's errors.
     """
     equal: defaultdict[tuple[object, ...], list[Record]] = defaultdict(list)
     for version in versions:
@@ -78,7 +78,7 @@ def _is_kept_equal(other: StoredVersion, record: Record) -> bool:
 
 
 def _match_key(record: Record) -> tuple[object, ...]:
-    """Return the fields that decide which texts match a record; equal texts may differ in kind, words and facts."""
+    """Return the fields that decide which texts match a record. Texts with equal digests may differ in the others."""
     return record.text_digest, record.sketch, record.kind, record.fingerprint, record.facts
 
 

@@ -14,24 +14,24 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 PING_S: Final = 5.0
 """A connection that was idle for longer is checked, because its network may have failed without a sign."""
-_LEFT_S: Final = "dupwatch_left_s"
+_RETURNED_S: Final = "dupwatch_returned_s"
 
 
 def replace_dead_connections(engine: Engine) -> None:
     """Check connections when they are taken from the pool, and replace all of them if one is dead."""
 
     @event.listens_for(engine, "checkin")
-    def _left(_connection: Any, entry: ConnectionPoolEntry) -> None:  # noqa: ANN401  # the driver's
-        entry.info[_LEFT_S] = time.monotonic()
+    def _returned(_connection: Any, entry: ConnectionPoolEntry) -> None:  # noqa: ANN401  # the driver's
+        entry.info[_RETURNED_S] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
     def _taken(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:  # noqa: ANN401  # as above
-        left_s = entry.info.get(_LEFT_S)
-        if left_s is None:
+        returned_s = entry.info.get(_RETURNED_S)
+        if returned_s is None:
             # A new connection.
             return
         try:
-            if time.monotonic() - left_s > PING_S or _has_input(connection.fileno()):
+            if time.monotonic() - returned_s > PING_S or _has_input(connection.fileno()):
                 engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error

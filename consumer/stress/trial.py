@@ -1,4 +1,4 @@
-"""The course of a run: when each article was due, was sent and had its verdict; and the figures of it."""
+"""The course of a run (when each article was due, was sent and got its verdict), and a report of its figures."""
 
 import threading
 from collections import Counter
@@ -17,7 +17,7 @@ NAMED_MAX: Final = 5
 
 
 class WaitPercentiles(NamedTuple):
-    """The number of articles, and percentiles of the seconds from due to verdict. All are nan without articles."""
+    """The number of articles, and percentiles of the seconds from due to verdict, which are nan without articles."""
 
     articles: int
     p50: float
@@ -148,10 +148,10 @@ class Trial:
 
 
 def wait_percentiles(seconds: npt.NDArray[np.float64]) -> WaitPercentiles:
-    """Return the percentiles of these waits, each the smallest wait that this share of the articles does not exceed."""
+    """Return the percentiles of these waits: p90 is the smallest wait that 90 % of the articles do not exceed."""
     if not len(seconds):
         return WaitPercentiles(0, nan, nan, nan, nan, nan)
-    # Rounded because 99.9 % of 1,000 is a little more than 999.
+    # Rounded because floating-point errors make 99.9 % of 41,000 a little more than 40,959.
     ranks = np.ceil(np.round(len(seconds) * np.array(PERCENTILES) / 100, 6)).astype(int)
     p50, p90, p99, p99_9, longest = np.sort(seconds)[ranks - 1].tolist()
     return WaitPercentiles(len(seconds), p50, p90, p99, p99_9, longest)

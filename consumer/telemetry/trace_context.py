@@ -16,7 +16,7 @@ _INVALID_VERSION: Final = b"ff"
 _FIRST_VERSION: Final = b"00"
 _SAMPLED: Final = 1
 _STATE_BYTES_MAX: Final = 512
-"""Section 3.3.1.5: at least this much of a state must be kept. Longer states are dropped, as that section allows."""
+"""Section 3.3.1.5: at least this much of a state should be kept. Longer states are dropped, as that section allows."""
 
 
 class TracedFeed(NamedTuple):

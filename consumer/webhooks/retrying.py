@@ -21,7 +21,7 @@ def next_try_ms(failing_since_ms: int, now_ms: int, retry_after_s: float | None,
     """Return the time of the next try: after 5 s, 15 s, 1 min, 4 min and 16 min, then every hour.
 
     ``retry_after_s`` is the pause that the receiver requests, respected up to an hour. ``chance`` is a random number
-    from 0 to 1 that adds up to a fifth to the pause.
+    from 0 to 1 that lengthens the pause by at most a fifth.
     """
     grown_ms = _GROWTH * max(now_ms - failing_since_ms, 0)
     pause_ms = min(max(grown_ms, _FIRST_PAUSE_MS), _LAST_PAUSE_MS)

@@ -17,7 +17,8 @@ from storage.clock import now_ms
 def opened_audit_log(config: Config, report: Callable[[object], None] = lambda _: None) -> Iterator[AuditLog | None]:
     """Open the configured audit log, or yield None if none is configured. Raises ``SinkError`` if it cannot be written.
 
-    ``report`` gets the occurrences of the log. Commands need no ``report``, because a failure ends them with a message.
+    ``report`` gets the occurrences that ``AuditLog`` reports. Commands need none, because a failure ends them with a
+    message.
     """
     if config.service.audit is None:
         yield None

@@ -21,8 +21,8 @@ class PackRules:
     """The rules for packing postings; all times are by the servers' clock.
 
     Postings written before ``pack_before_ms`` are packed into one or more sets per bucket, if the row has at least
-    ``row_postings_min`` of them in that bucket or already has a set of it. Sets of buckets that ended before
-    ``expired_ms`` are deleted. ``now_ms`` is the time of packing.
+    ``row_postings_min`` of them in that bucket or already has a set of that bucket. Sets of buckets that ended
+    before ``expired_ms`` are deleted. ``now_ms`` is the time of packing.
     """
 
     bucket_ms: int

@@ -38,7 +38,9 @@ def scan(
     send: Annotated[
         bool,
         typer.Option(
-            "--send", help="Send an event to the topics for each article and each item of a deny bank that it repeats."
+            "--send",
+            help="Send an event to the topics for each item of a deny bank that an article repeats, unless the "
+            "article's verdict names the item.",
         ),
     ] = False,
     by: Annotated[
@@ -58,9 +60,9 @@ def scan(
     """Compare all articles of an archive or a store with banks; write a line of JSON for each that repeats an item.
 
     The texts of a store are read, so items within longer articles are found too. With --release or --send, the command
-    first counts the events and asks for confirmation, and then writes the events. You can run it again: --send then
-    sends the same events, and --release repeats the events of its earlier releases with the same --by and --reason, to
-    topics or to standard output.
+    first counts the events and asks for confirmation, and then writes the events to standard output and to the sink's
+    topics, if it has any. You can run it again: --send then sends the same events, and --release repeats the events of
+    its earlier releases with the same --by and --reason.
     """
     _check_options(source, store, by, release=release, send=send, yes=yes)
     chosen = command_config(config, overrides, store__url=store, sink__url=sink, banks__url=banks)
@@ -94,7 +96,9 @@ def _with_action(items: Banks, action: str) -> Banks:
     names = [name for name, bank in items.banks.items() if bank.action == action]
     if not names:
         option = "--release" if action == ALLOW else "--send"
-        raise ConfigError(f"{option} is for items of {action} banks, and none is named here; name another bank")
+        raise ConfigError(
+            f"{option} is for items of {action} banks, but no chosen bank has this action; choose one with --bank"
+        )
     return Banks(
         {name: items.banks[name] for name in names},
         {key: each for key, each in items.items.items() if key[0] in names},

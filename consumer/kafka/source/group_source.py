@@ -61,7 +61,7 @@ class KafkaSource(Source):
     def batches(self) -> Iterator[RawBatch]:
         """Yield batches until the source is closed or ``stopped`` returns true; wait while there is nothing to read.
 
-        With transactions, places without new records are committed by a batch without records.
+        With transactions, offsets of partitions without new records are committed by a batch without records.
         """
         # Reported here, so that a thread that hangs before its first turn is noticed, too.
         self._hooks.report(ClientProgressed())
@@ -100,7 +100,7 @@ class KafkaSource(Source):
     def note_committed(self, end: Offsets, notes: Mapping[Partition, Note]) -> None:
         """Note that a transaction has committed the current batch with these notes.
 
-        This counts even if the batch was given up in the meantime: partitions still owned do not read it again.
+        This counts even if the batch was given up in the meantime: in partitions still owned, it is not read again.
         """
         self._change(lambda partitions: partitions.acknowledge_committed(end, notes))
 
@@ -118,9 +118,9 @@ class KafkaSource(Source):
     def group_metadata(self) -> GroupMetadata:
         """Return the current group metadata for ``send_offsets_to_transaction``.
 
-        Raises ``Abandoned`` if the current batch was given up, and ``SourceError`` before the first batch. An expelled
-        consumer may have joined again, and under its new membership the brokers would accept offsets of partitions that
-        now belong to others.
+        Raises ``SourceError`` before the first batch, and ``Abandoned`` if the current batch was given up. In that case
+        an expelled consumer may have joined again, and under its new membership the brokers would accept offsets of
+        partitions that now belong to others.
         """
         with self._handover.changed:
             self._handover.raise_error()
