@@ -74,7 +74,7 @@ _LIMIT: Final = re.compile(
 )
 
 ItemKey = tuple[str, str]
-"""The names of a bank and of an item in it."""
+"""The name of a bank and the id of an item in it."""
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,7 +127,7 @@ class BankItem(_Entry, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
     @property
     def key(self) -> ItemKey:
-        """The names of the bank and of the item."""
+        """The name of the bank and the id of the item."""
         return self.bank, self.item
 
     @property
@@ -290,7 +290,7 @@ class Banks:
         return (*self.banks.values(), *self.items.values())
 
     def only(self, bank: str | None = None, item: str | None = None) -> Self:
-        """Return only the bank and the item with these names. None stands for all banks or all items.
+        """Return only the bank with this name, and of the items only those with this id. None stands for all.
 
         The result is empty if there is no bank with this name.
         """

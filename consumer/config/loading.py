@@ -27,7 +27,7 @@ from consumer.text.redaction import is_secret, redacted, remember, remember_cred
 
 _UNKNOWN: Final = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _NOT_A_SECTION: Final = frozenset({"model_type", "dataclass_type"})
-"""pydantic's types of the errors for values that are not sections, in models and in dataclasses."""
+"""pydantic's error types for values that are not sections, in models and in dataclasses."""
 _SUGGESTION_SIMILARITY_MIN: Final = 0.8
 """High enough to suggest no setting that has only its section in common."""
 _PLAIN_WORDS: Final = {
@@ -54,8 +54,8 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> Config:
     """Return the configuration from the file (None: no file), the environment and the overrides; later sources win.
 
     Also registers the secret values that the log and messages must hide. Raises ``ConfigError`` if the file cannot be
-    read or a variable cannot be used. Otherwise the error names all faults within sections. If there are none, it names
-    the first contradiction between sections.
+    read, a variable cannot be used, or a setting is invalid. For invalid settings, the error names all faults within
+    sections or, if there are none, the first contradiction between sections.
     """
     if path is not None:
         _check_toml(path)

@@ -252,7 +252,7 @@ def _check_file(config: Config) -> Iterator[Finding]:
 
 
 def _check_lasting(config: Config) -> Iterator[Finding]:
-    # The calls of feeds raise ConfigError with a message that says what to do.
+    # The functions of feeds raise ConfigError with a message that says what to do.
     feeds.check_pair(config)
     for name, path in config.kafka.secret_files.items():
         if not Path(path).read_text(encoding="utf-8").strip():

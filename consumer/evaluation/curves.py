@@ -33,9 +33,9 @@ SIMILARITIES: Final = tuple(percent / 100 for percent in range(30, 101))
 NORMAL_QUANTILE: Final = 1.959963984540054
 """The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals."""
 NEVER_BITS: Final = 1 << 15
-"""The distance or reach of a pair that is never a duplicate."""
+"""The distance or reach of a pair that no threshold flags."""
 NEVER_SIMILAR: Final = -1.0
-"""The similarity of a pair that is never a duplicate, whatever its texts."""
+"""The similarity of a pair that no threshold flags, even if its texts are similar."""
 
 Bits = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -112,9 +112,9 @@ class Evaluation(msgspec.Struct, frozen=True):
 class Measures:
     """The values that decide n labelled pairs, as arrays of n.
 
-    ``distance`` and ``reach`` are the smallest settings at which the pair is a duplicate, or ``NEVER_BITS``.
-    ``similarity`` is the greatest ``similarity_min`` at which it is a duplicate, or ``NEVER_SIMILAR``. ``flagged`` is
-    the verdict of the configured judge. ``by_blocks`` and ``by_bands`` say which lanes find the pair.
+    ``duplicate`` is the label. ``distance`` and ``reach`` are the smallest ``max_distance`` and ``reach`` that flag the
+    pair, or ``NEVER_BITS``. ``similarity`` is the greatest ``similarity_min`` that flags it, or ``NEVER_SIMILAR``.
+    ``flagged`` is the verdict of the configured judge. ``by_blocks`` and ``by_bands`` say which lanes find the pair.
     """
 
     duplicate: Flags

@@ -200,7 +200,7 @@ class FileSource(Source):
     def _unreadable_rest(self, fault: BadRecord) -> Iterator[RawRecord]:
         """Yield the last records of input that became unreadable, unless an earlier run has reported the fault.
 
-        As long as the input has only grown within the faulty line, the fault is the reported one.
+        It is the reported fault if the input still has no readable line after the start.
         """
         if fault.reason == Reason.TRAILING_GARBAGE:
             last = self._splitter.finish()

@@ -28,7 +28,7 @@ from consumer.fingerprint.tokenizers import Tokenizer
 
 TEXT_DIGEST_BYTES: Final = 16
 WORDS_REMEMBERED_MAX: Final = 1 << 17
-"""Limit on cached words with hash and factor, about 200 bytes each. A full cache is emptied before the next chunk."""
+"""Limit on words cached with their hashes and factors, about 200 bytes each. A full cache is emptied between chunks."""
 CHARACTERS_REMEMBERED_MAX: Final = 1 << 24
 """Limit on the characters of cached words, because a word can be as long as its text."""
 CHUNK_CHARACTERS_MAX: Final = 1 << 18
@@ -243,8 +243,8 @@ class Fingerprinter(Engine):
     ) -> npt.NDArray[np.uint64]:
         """Return the fingerprints.
 
-        In schemes for every script, the fingerprint of a text without keywords comes from its digest. In schemes that
-        compare letters, so does the fingerprint of every short text.
+        In schemes for every script, the fingerprint of a text without keywords comes from its digest, unless the text
+        is empty. In schemes that compare letters, so does the fingerprint of every short text.
         """
         definition = self._scheme.definition
         codes = fingerprint_batch(features.hashes, features.weights, features.offsets, tie=definition.tie)

@@ -64,7 +64,7 @@ class PartSearch:
     def without_common_anchors(self, versions: Sequence[Version], *, are_posted: bool = True) -> list[Version]:
         """Return the versions without their common anchors, which get no postings and are not looked up.
 
-        If the others ``are_posted``, count the common ones.
+        ``are_posted`` says whether the remaining anchors get postings; if so, the removed ones are counted.
         """
         if self.common is None or not versions:
             return list(versions)

@@ -21,7 +21,7 @@ _CHECK_EVERY_S: Final = 0.1
 
 
 class Call(Generic[Result]):
-    """A call in its own thread. An abandoned call continues there, and keeps its client in use until it returns."""
+    """A call in its own thread. An abandoned call continues there, and may keep a client in use until it returns."""
 
     def __init__(self, call: Callable[[], Result]) -> None:
         self._over = threading.Event()
@@ -49,7 +49,7 @@ class Call(Generic[Result]):
 
 
 class PeriodicCheck:
-    """A check that runs periodically while the context is open, in a thread, because a file system may hang.
+    """A check that runs periodically while the context is open, in a thread, because a file system or broker may hang.
 
     ``check`` must handle expected errors itself. Other errors are logged, and do not end the checks.
     """
@@ -73,8 +73,8 @@ class PeriodicCheck:
             try:
                 self._check()
             except Exception:
-                # Not fatal: the file may be valid by the next check.
-                log.exception("A check of files failed (%s)", self._thread.name)
+                # Not fatal: the next check may succeed.
+                log.exception("A periodic check failed (%s)", self._thread.name)
 
 
 class StartUpCalls:

@@ -1,4 +1,4 @@
-"""Decision events: a person decided about an entry of the console's queue, or undid a decision."""
+"""Decision events: a decision about an entry of the console's queue was made or undone."""
 
 from typing import Annotated, Final, Literal
 

@@ -15,6 +15,8 @@ SHARE_BOUNDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
 class Histogram:
     """The number of values up to each of the ascending ``bounds``, and above the last one. Thread-safe.
 
+    ``count`` is the number of all values, and ``total`` is their sum.
+
     ``add`` loops over a plain list: batches are small, and numpy pays off only from about a hundred values.
     """
 

@@ -29,7 +29,7 @@ from storage.clock import MS_PER_S
 
 _FULL_QUEUE_POLL_S: Final = 0.001
 _SETTLE_S: Final = 0.2
-"""The reader fetches from the new places before the first article is due."""
+"""The delay before the first article is due, in which the reader begins to fetch at its new offsets."""
 _PARTITIONER: Final = "murmur2_random"
 """The partitioner of Java clients, as in ``FeedSender``."""
 
@@ -48,7 +48,7 @@ class KafkaLoad(Load):
     """Consumers that read a topic and write all verdicts to another.
 
     ``source`` names one topic. ``wait_s`` limits the waits for brokers and for the first verdict; later, the run ends
-    when no verdict has come for so long. Raises ``SourceError`` if a topic does not exist, ``SinkError`` if no broker
+    when no verdict has come for that long. Raises ``SourceError`` if a topic does not exist, ``SinkError`` if no broker
     answers, and ``ConfigError`` for invalid settings.
     """
 
@@ -65,7 +65,7 @@ class KafkaLoad(Load):
                 f"there is no topic {self._verdicts} at {sink.brokers}; create it, and run the consumers with "
                 "--emit all, which writes all verdicts there"
             )
-        # Waiting for more messages would be added to every wait.
+        # Waiting to fill a request would lengthen every measured wait.
         defaults: dict[str, Any] = {"linger.ms": 0, "message.timeout.ms": int(wait_s * MS_PER_S)}
         settings = producer_settings(source.brokers, options, transactional=False, defaults=defaults)
         self._producer = new_producer({"partitioner": _PARTITIONER, **settings})
@@ -94,7 +94,7 @@ class KafkaLoad(Load):
             found = _verdict(self._reader.poll(min(left_s, SLICE_S)), self._verdicts)
             if found is not None and found.id == article_id:
                 return
-        self._raise_undelivered()
+        self._raise_if_undelivered()
         raise SourceError(
             f"no verdict of {article_id} has come to {self._verdicts} within {self._wait_s:g} s. Check that a consumer "
             f"of {self._topic} runs with --emit all, and look into {SinkTopics(self._sink.prefix).dead_letters_topic}."
@@ -103,7 +103,7 @@ class KafkaLoad(Load):
     def run(self, articles: Iterator[bytes], trial: Trial, stop: Stop) -> None:
         """Send the articles when they are due, and read verdicts on another thread until all have one.
 
-        Raises ``SourceError`` if verdicts cannot be read, and ``SinkError`` if no article was delivered.
+        Raises ``SourceError`` if verdicts cannot be read, and ``SinkError`` if none has come and a delivery failed.
         """
         self._skip_to_end()
         self._trial, began_s = trial, time.monotonic() + _SETTLE_S
@@ -117,7 +117,7 @@ class KafkaLoad(Load):
         if reader.error is not None:
             raise reader.error
         if not trial.answers:
-            self._raise_undelivered()
+            self._raise_if_undelivered()
 
     def _send_all(self, articles: Iterator[bytes], trial: Trial, began_s: float, stop: Stop) -> None:
         for number, (due_s, article) in enumerate(zip(trial.due_s.tolist(), articles, strict=False)):
@@ -154,7 +154,7 @@ class KafkaLoad(Load):
             if self._trial is not None:
                 self._trial.note_failed(describe(error))
 
-    def _raise_undelivered(self) -> None:
+    def _raise_if_undelivered(self) -> None:
         if self._error is not None:
             raise SinkError(
                 f"no article was written to the topic {self._topic} at {self._source.brokers}: {self._error.str()}. "
@@ -183,7 +183,7 @@ class _VerdictReader:
     def _read(self) -> None:
         try:
             while not self._stop.is_set():
-                # One by one: a call for several messages returns when its time is up, and so adds that to the waits.
+                # One by one: a call for several messages lasts its full time, which would lengthen the waits.
                 message = self._reader.poll(SLICE_S)
                 now_s = time.monotonic() - self._began_s
                 if (found := _verdict(message, self._topic)) is not None:
@@ -193,7 +193,10 @@ class _VerdictReader:
 
 
 def _verdict(message: Message | None, topic: str) -> _JudgedArticle | None:
-    """Return the verdict in a message, or None if it has none. Raises ``SourceError`` for a final error."""
+    """Return the verdict in a message; None for no message or a temporary error.
+
+    Raises ``SourceError`` for a final error, or for a message that is not a verdict.
+    """
     if message is None:
         return None
     error = message.error()

@@ -10,14 +10,15 @@ URL_CHARS_MAX: Final = 2_000
 """A longer URL is not linked to."""
 # Emoji, Indic scripts and Persian need joiners.
 _JOINERS: Final = frozenset("\u200c\u200d")
-# Soft hyphens break lines, and marks set a direction. In one-line output, marks could reorder text on a terminal.
+# Soft hyphens let lines break, and direction marks set the direction of text. In one-line output, direction marks could
+# reorder the text on a terminal.
 _NEEDED_IN_PARAGRAPHS: Final = _JOINERS | frozenset("\u00ad\u200e\u200f\n\t")
 
 
 def one_line(text: str, chars_max: int) -> str:
     """Return a text for one line of output: at most ``chars_max`` characters, with ``MARK`` for each unsafe one.
 
-    Control, format, private and unassigned characters, surrogates and line ends are unsafe, joiners are not.
+    Control, format, private and unassigned characters, surrogates and line ends are unsafe; joiners are not.
     """
     return _shown(cut(text, chars_max), _JOINERS)
 
@@ -82,10 +83,10 @@ def for_terminal(data: bytes) -> bytes:
     ``\xXX``.
     """
     text = data.decode(errors="backslashreplace")
-    return "".join(char if char in "\n\t" or _is_seen(char) else _in_json(char) for char in text).encode()
+    return "".join(char if char in "\n\t" or _is_seen(char) else _json_escape(char) for char in text).encode()
 
 
-def _in_json(char: str) -> str:
+def _json_escape(char: str) -> str:
     """Return the JSON escape of a character, as a surrogate pair beyond U+FFFF."""
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

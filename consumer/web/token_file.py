@@ -244,7 +244,7 @@ def _change(path: Path, change: Callable[[Tokens], Tokens], *, makes_file: bool)
     Unless ``makes_file``, the file must exist.
     """
     if not makes_file:
-        # A file that cannot be read at all is a wrong name, not a failed change.
+        # If the file cannot be read at all, its name is probably wrong: report that, not a failed change.
         read_tokens(path)
     try:
         # Replace the file itself, not a link to it.

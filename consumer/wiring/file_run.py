@@ -121,7 +121,7 @@ def written_files(path: Path) -> dict[Path, str]:
 
 
 def check_resumable(before: Checkpoint, source: FileSource, settings: JudgeSettings, config: Config) -> None:
-    """Raise ``ConfigError`` if the run would resume with another source or with other events.
+    """Raise ``ConfigError`` if the run would resume with another source or another ``sink.emit``.
 
     If the store is missing, also raise it if the settings differ, or if the earlier run has kept articles. Does not
     open the store, because that would create it.
@@ -191,7 +191,7 @@ def prepared_run(
         # The checks that need no store are made before a store or a sink is created.
         sink_opening = _checked_sink(config, streams, hooks, before, source)
         if filters:
-            _check_articles_apart(config, streams, source)
+            _check_clean_feed(config, streams, source)
         if before is not None:
             check_resumable(before, source, settings, config)
         store = resources.enter_context(opened_store(config))
@@ -235,7 +235,7 @@ def prepared_run(
         yield FileRun(pipeline, source, store, detector.tally, resumed_at, isinstance(journal, FileJournal), chosen)
 
 
-def _check_articles_apart(config: Config, streams: Streams, source: FileSource) -> None:
+def _check_clean_feed(config: Config, streams: Streams, source: FileSource) -> None:
     """Raise ``ConfigError`` if the unique articles would be written into the source or among the verdicts."""
     check_streams_distinct(source, [streams.out])
     path = sink_file(config)

@@ -105,7 +105,7 @@ def prepared_lasting_run(config: Config, streams: Streams, hooks: Hooks, stoppin
         interruption = GroupInterruption(progress, drain, opened.check)
         pages.latest.read_from(store)
         resources.callback(pages.latest.close)
-        # Closed in reverse order: the source last, when nothing is left to be committed.
+        # Closed in reverse order: the source after the sinks, when nothing is left to be committed.
         resources.callback(opened.source.close)
         outputs = _outputs(config, streams, opened.name, hooks, interruption, starting)
         resources.callback(outputs.dead_letters.close)

@@ -54,7 +54,7 @@ class UnexpectedAnswer(Exception):  # noqa: N818  # as above
 
 
 class RowCells(NamedTuple):
-    """The cells of a row: the joined qualifiers of cells without a value, and the values of other cells by column."""
+    """The cells of a row: the joined qualifiers of its leading cells of one shape, and other values by column."""
 
     qualifiers: bytes
     values: Mapping[bytes, bytes]
@@ -99,7 +99,7 @@ class CellShape:
 
 
 def _complete_cells(data: bytes, at: int, count: int) -> tuple[list[tuple[bytes, bytes]], int]:
-    """Return column and value of up to ``count`` cells from ``at`` on, and the offset of their end.
+    """Return the columns and values of up to ``count`` cells from ``at`` on, and the offset of their end.
 
     Stops at a cell that is not complete yet, or has fields other than a value followed by a time.
     """
@@ -153,7 +153,7 @@ class RowAnswerReader:
         return self._data[self._at :]
 
     def rows(self, shape: CellShape) -> dict[bytes, RowCells]:
-        """Read the rows and the end of the answer; cells of this shape are returned as joined qualifiers."""
+        """Read the rows and the end of the answer; a row's leading cells of this shape become joined qualifiers."""
         _, _, kind, count = self._unpack(_LIST_FIELD)
         if kind != _STRUCT or count < 0:
             raise MalformedAnswer(f"a list of {count} values of type {kind} instead of rows")
@@ -171,7 +171,7 @@ class RowAnswerReader:
         return found
 
     def _row(self, shape: CellShape) -> tuple[bytes, bytes, dict[bytes, bytes]]:
-        """Read a row; return its key, the received bytes of its cells of this shape, and the values of the others."""
+        """Read a row; return its key, the bytes of its leading cells of this shape, and the values of the others."""
         self._need(_TEXT_FIELD.size)
         kind, number, key_bytes = _TEXT_FIELD.unpack_from(self._data, self._at)
         if (kind, number) != (_BINARY, 1) or key_bytes < 0:
@@ -191,7 +191,10 @@ class RowAnswerReader:
         return row, alike, values
 
     def _cells(self, count: int, shape: CellShape) -> tuple[bytes, dict[bytes, bytes]]:
-        """Return the bytes of the cells of this shape, and the values of the others. Also receive one more byte."""
+        """Return the bytes of the leading cells of this shape, and the values of the others.
+
+        Also receive one more byte.
+        """
         left = count
         alike: list[bytes] = []
         while left:

@@ -129,9 +129,9 @@ def _figures(
 
 
 def _reported_sentences(figures: ReviewFigures, reported: ReportedCopies) -> str:
-    """Return sentences on copies reported as missed, and how many the configured and advised thresholds reach."""
-    advised = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
-    reached = "; ".join(f"{threshold:g} or more: {reported.reached(threshold):,}" for threshold in sorted(advised))
+    """Return sentences on the copies reported as missed: how many reach the configured and the advised thresholds."""
+    thresholds = {figures.now} | {point.threshold for point in (figures.best_f1, figures.reaching) if point is not None}
+    reached = "; ".join(f"{threshold:g} or more: {reported.reached(threshold):,}" for threshold in sorted(thresholds))
     count = len(reported.similarities)
     return (
         f"Reported as missed: {count:,} {'copy' if count == 1 else 'copies'}. With a similarity: "

@@ -5,8 +5,8 @@ with the most points (``page_survey``) is chosen, or an element around it that a
 Parts of this element that look like navigation are left out. The only word list is that of class names, so any language
 will do.
 
-``article_text`` is revision 1, ``weighed_article`` is revision 2. Any change of the results needs a new revision in
-``page``.
+``article_text`` is revision 1, and ``weighed_article_text`` in ``weighed_article`` is revision 2. Any change of the
+results needs a new revision in ``page``.
 """
 
 from collections import Counter
@@ -124,7 +124,7 @@ def _around_pieces(ranked: list[PagePart]) -> PagePart | None:
     """Return the element around all elements that look like the best element, if little else is in it."""
     top = ranked[0]
     bound = top.score * _SIBLING_SHARE
-    pieces = [part for part in ranked if part.score >= bound and _is_like_piece(part, top)]
+    pieces = [part for part in ranked if part.score >= bound and _is_piece(part, top)]
     around = Counter(outer for piece in pieces for outer in piece.around())
     shared = next((outer for outer in top.around() if around[outer] == len(pieces)), None)
     if len(pieces) == 1 or shared is None or shared.element.tag in {"body", "html"}:
@@ -132,7 +132,7 @@ def _around_pieces(ranked: list[PagePart]) -> PagePart | None:
     return shared if sum(piece.size for piece in pieces) >= shared.size * _CONTINUED_SHARE_MIN else None
 
 
-def _is_like_piece(part: PagePart, top: PagePart) -> bool:
+def _is_piece(part: PagePart, top: PagePart) -> bool:
     """Return whether a part looks like the best one. Without a class, it must be a sibling without an id."""
     named = top.element.get("class") or (part.parent is top.parent and not part.element.get("id"))
     return part is top or (bool(named) and _looks_like(part.element, top.element))

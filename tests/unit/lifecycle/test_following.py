@@ -26,7 +26,7 @@ def test_looks_go_on_after_one_that_fails(caplog: pytest.LogCaptureFixture) -> N
         assert enough.wait(WAIT_S)
     seen = len(looks)
     assert seen >= 3
-    assert [record.getMessage() for record in caplog.records] == ["A check of files failed (files)"]
+    assert [record.getMessage() for record in caplog.records] == ["A periodic check failed (files)"]
     assert not [thread for thread in threading.enumerate() if thread.name == "files"]
 
 

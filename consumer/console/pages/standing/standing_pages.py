@@ -123,7 +123,7 @@ def confirm_mute(visit: SignedInVisit) -> Response:
 
 
 def mute(visit: SignedInVisit) -> Response:
-    """Mute a pair of sources: decide its flags wrong as they arrive."""
+    """Mute a pair of sources: decide that its flags are wrong as they arrive."""
     form, now_ms = visit.form, visit.context.now_ms()
     ends_ms, note = now_ms + duration_ms_in(form, "wrong"), form.text("note", NOTE_CHARS_MAX)
     reason_id = chosen_reason(form)
