@@ -18,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
+import msgspec
 import typer
 
-from benchmarks.service.check import requests, store_of
+from benchmarks.service.check import store_of
 from benchmarks.service.serving import Service, serving
 from benchmarks.service.vegeta import Request, VegetaOption, attack
 from benchmarks.service.window import CHARS, questions
@@ -64,6 +65,10 @@ def _found(name: str) -> str:
     if program is None:
         raise typer.BadParameter(f"there is no {name}; install it with {_INSTALL}, or name the program with --py-spy")
     return program
+
+
+def _check_of(text: str) -> bytes:
+    return msgspec.json.encode({"articles": [{"body": text}]})
 
 
 def layer_of(stack: str) -> str:
@@ -120,7 +125,8 @@ def main(  # noqa: PLR0913  # options of a command
         store_of(keep or Path(folder), articles, hbase=False) as store,
         serving(store, "nowhere:") as service,
     ):
-        asked = requests(service.url, questions(3 * rate * seconds, CHARS, time.time_ns() % _SEEDS, articles))
+        texts = questions(3 * rate * seconds, CHARS, time.time_ns() % _SEEDS, articles)
+        asked = [Request(f"{service.url}/v1/check", _check_of(text)) for text in texts]
         warm_up, plain, watched = (asked[place * rate * seconds :][: rate * seconds] for place in range(3))
         attack(program, warm_up, rate=rate)
         before_s = processor_s(service.pid)

@@ -255,7 +255,7 @@ def _check_lasting(config: Config) -> Iterator[Finding]:
     # The functions of feeds raise ConfigError with a message that says what to do.
     feeds.check_pair(config)
     for name, path in config.kafka.secret_files.items():
-        if not Path(path).read_text(encoding="utf-8").strip():
+        if not Path(path).read_bytes().strip():
             yield wrong(
                 ConfigError, f"kafka.secret_files: the file for {name} is empty.", f"Put the value into {path}."
             )

@@ -62,6 +62,9 @@ class BodyReceiver:
             async with body.timeout:
                 self._arriving[body] = None
                 async for chunk in request.stream():
+                    if body.was_cut:
+                        # Its next chunk came before its time-out.
+                        raise self._room_error()
                     body.bytes += len(chunk)
                     self._bytes += len(chunk)
                     if body.bytes > self._body_bytes_max:

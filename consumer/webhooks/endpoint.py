@@ -50,10 +50,14 @@ def endpoint_of(url: str, *, allows_http: bool = False) -> Endpoint:
         raise UrlError("form")
     try:
         parts = urlsplit(url)
+    except ValueError:
+        # An unbalanced bracket.
+        raise UrlError("host") from None
+    try:
         port = parts.port
     except ValueError:
-        # An unbalanced bracket, or a port that is not a number up to 65535.
-        raise UrlError("port" if "[" not in url else "host") from None
+        # Not a number up to 65535.
+        raise UrlError("port") from None
     if parts.scheme != "https" and not (allows_http and parts.scheme == "http"):
         raise UrlError("scheme")
     if "@" in parts.netloc:

@@ -93,12 +93,12 @@ def test_all_articles_get_a_verdict(address: str, tmp_path: Path) -> None:
 def test_articles_without_a_verdict_are_named_and_make_the_command_fail(address: str) -> None:
     """The results are there all the same."""
     with judging(address, loses=10):
-        ended = run_process("stress", *topics(address), *QUICK, "--wait", "3", "--json")
+        ended = run_process("stress", *topics(address), *QUICK, "--wait", "10", "--json")
     assert ended.code == 1, ended.err
     found: dict[str, Any] = json.loads(ended.out)
     assert found["without_verdict"] == [f"{found['run']}-{number}" for number in range(0, 50, 10)]
     assert found["latency"]["articles"] == 45
-    assert 0 < found["latency"]["p50_ms"] <= found["latency"]["max_ms"] < 3_000
+    assert 0 < found["latency"]["p50_ms"] <= found["latency"]["max_ms"] < 10_000
     assert f"5 articles got no verdict: {found['run']}-0, {found['run']}-10, " in ended.err
 
 

@@ -79,12 +79,6 @@ def flag_answer(
     texts = pair_texts((flag.article_id, flag.original_id), (article, original), visit.query.integer("part", 1))
     verdict = article.verdict if article else None
 
-    def part_href(number: int) -> str:
-        return f"?{urlencode({**selection.fields, **item_field(item), 'part': number})}"
-
-    def item_href(of: MentionedItem) -> str:
-        return f"?{urlencode({**selection.fields, **item_field(of)})}#item"
-
     return visit.page(
         "flag.html",
         status=status,
@@ -92,13 +86,13 @@ def flag_answer(
         texts=texts,
         article=texts.article,
         original=texts.original,
-        part_href=part_href,
+        part_href=lambda number: _query(selection, item, part=number),
         keywords=pair_keywords(article, original),
         reasons=reasons(context, visit.language, flag, verdict, [each.mention for each in items]),
         items=items[:ITEMS_MAX],
         items_left_out=max(len(items) - ITEMS_MAX, 0),
         item=item,
-        item_href=item_href,
+        item_href=lambda of: f"{_query(selection, of)}#item",
         text_query=f"?{urlencode(item_field(item))}" if item else "",
         choices=choices,
         story=story,
@@ -123,6 +117,10 @@ def flag_answer(
         mute_href=mute_href(flag.source, flag.original_source) if RULES[flag.kind].releases else None,
         conflict=conflict,
     )
+
+
+def _query(selection: QueueSelection, item: MentionedItem | None, **more: int) -> str:
+    return f"?{urlencode({**selection.fields, **item_field(item), **more})}"
 
 
 def show_text(visit: SignedInVisit) -> Response:
