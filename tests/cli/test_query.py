@@ -56,7 +56,7 @@ def test_no_success_where_every_line_failed(
     assert {line["outcome"] for line in json_lines(ended.out)} == {"error"}
     assert len(json_lines(ended.out)) == data.count(b"\n")
     assert why in ended.err
-    assert "JSON lines in UTF-8" in ended.err
+    assert "Check source.format" in ended.err
 
 
 def test_an_empty_input_is_said_to_be_empty(dupwatch: Command, tmp_path: Path, store: tuple[str, str]) -> None:

@@ -100,9 +100,9 @@ def test_requests_that_arrive_during_an_answer_do_not_fill_the_memory(
     opened: list[Connection] = []
     enter = Connections.enter
 
-    def entered(connections: Connections, connection: Connection) -> None:
+    def entered(connections: Connections, connection: Connection) -> bool:
         opened.append(connection)
-        enter(connections, connection)
+        return enter(connections, connection)
 
     monkeypatch.setattr(RequestParser, "receive_data", observed)
     monkeypatch.setattr(Connections, "enter", entered)
